@@ -33,8 +33,8 @@ func checkMark(path string) (marked, error) {
 
 // findLoss describes what is missing of what was marked. It returns "" if nothing is.
 func findLoss(path string, c marked) (missing string, err error) {
-	if c == (marked{}) {
-		return "", nil
+	if err := checkCopy(path); err != nil || c == (marked{}) {
+		return "", err
 	}
 	if c.numbered {
 		has, err := commitsIn(path)
@@ -44,7 +44,7 @@ func findLoss(path string, c marked) (missing string, err error) {
 		return fmt.Sprintf("the last commit found is number %d, and %s says %d. The write-ahead log (%s) was removed"+
 			" or damaged, or the database is an older copy", has, path+markSuffix, c.commits, path+walSuffix), nil
 	}
-	has, err := generationIn(path)
+	has, err := headerWord(path, userVersion)
 	if err != nil {
 		return "", err
 	}
@@ -73,20 +73,25 @@ func findLoss(path string, c marked) (missing string, err error) {
 	return "", nil
 }
 
-// generationIn reads the generation in the first page of a database file, whatever its log says. It returns -1 for
-// a file that is empty or no database.
-func generationIn(path string) (generation int64, err error) {
+// The places of two words in the first page of a database file.
+const (
+	userVersion   = 60
+	applicationID = 68
+)
+
+// headerWord reads a word in the first page of a database file, whatever its log says. It returns -1 for a file that is
+// empty or no database.
+func headerWord(path string, at int) (word int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	const headerBytes, userVersion = 100, 60
-	var head [headerBytes]byte
+	var head [100]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {
 		return -1, unless(unless(err, io.ErrUnexpectedEOF), io.EOF)
 	}
-	return int64(binary.BigEndian.Uint32(head[userVersion:])), nil
+	return int64(binary.BigEndian.Uint32(head[at:])), nil
 }
 
 // commitsIn reads the stored number of commits in a database file that no process has open. A read-only connection

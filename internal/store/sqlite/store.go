@@ -107,6 +107,9 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := acceptCopy(path); err != nil {
+		return nil, err
+	}
 	if err := s.connect(ctx, cfg, found); err != nil {
 		return nil, err
 	}
