@@ -120,6 +120,9 @@ func TestMarkupIsWrittenAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.awaitState(id, lessor.Completed)
+	if got := b.read(id, "answer"); got != "<b> & <i>" {
+		t.Errorf("the command was answered %q, want the markup unchanged", got)
+	}
 	if got := b.read(id, messagesName); !strings.Contains(got, `"<p> & <q>"`) {
 		t.Errorf("the file of messages has %s, want the markup unchanged", got)
 	}

@@ -120,7 +120,11 @@ func TestCommitThatTheStandbyLacksIsUnknown(t *testing.T) {
 
 	var whenSettled error
 	result(settled, "settled", &whenSettled)
+	deadline := time.Now().Add(time.Minute)
 	for done := false; !done; time.Sleep(10 * time.Millisecond) { // cancel the newest wait until it is visible
+		if time.Now().After(deadline) {
+			t.Fatal("the commit is not visible a minute after its wait was first cancelled")
+		}
 		readAll(t, url, waitForStandby+" and query = 'commit' order by state_change desc limit 1",
 			func(values [][]byte) {
 				readAll(t, url, fmt.Sprintf("select pg_cancel_backend(%s)", values[0]), nil)
