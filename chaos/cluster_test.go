@@ -79,6 +79,9 @@ func TestClusterSurvivesTheDeathOfAnything(t *testing.T) {
 	rounds := max(2, *killsFlag/nodesPerDatabase)
 	killer := &killer{t: t, load: l, until: time.Now().Add(*limitFlag)}
 	for range rounds {
+		if time.Now().After(killer.until) {
+			break
+		}
 		killer.kill(k.nodes, *killsFlag/rounds)
 		k.killDatabase()
 	}

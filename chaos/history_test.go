@@ -71,7 +71,7 @@ type history struct {
 	calls  []call
 	odd    []string // what must not be, seen at once
 	lost   [][2]time.Duration
-	excess int // lease losses that the machine explains: the test itself did not get to run
+	excess int // leases that ended because their worker did not get to run, or got the grant late
 }
 
 func newHistory() *history { return &history{began: time.Now()} }

@@ -169,7 +169,8 @@ func (l *load) work(ctx context.Context, c *caller) {
 			RequestID: new(fmt.Sprintf("%s-%d", name, n)),
 		}
 		var got granted
-		for try := 0; ctx.Err() == nil; try++ { // the same request again after a lost answer
+		asked := time.Duration(0) // when the request was sent whose answer was lost first
+		for ctx.Err() == nil {    // the same request again after a lost answer
 			begin := l.h.now()
 			a, _ := c.do(ctx, 500*time.Millisecond, "POST", "/api/system/scheduler/leases/request", ask, &got)
 			for _, g := range got.Grants {
@@ -181,20 +182,25 @@ func (l *load) work(ctx context.Context, c *caller) {
 			if a == known {
 				break
 			}
+			if asked == 0 {
+				asked = begin
+			}
 			time.Sleep(repeatAfter)
+		}
+		if asked == 0 {
+			asked = l.h.now()
 		}
 		var all sync.WaitGroup
 		for i, g := range got.Grants {
 			own := newCaller(c.id*10+i, l.h, l.servers)
-			all.Go(func() { l.hold(ctx, own, name, g) })
+			all.Go(func() { l.hold(ctx, own, name, g, asked) })
 		}
 		all.Wait()
 	}
 }
 
-// hold keeps a lease for a while, or falls silent, and then ends it.
-func (l *load) hold(ctx context.Context, c *caller, name string, g lessor.Grant) {
-	begin := l.h.now()
+// hold keeps a lease for a while, or falls silent, and then ends it. The lease may have been granted as early as asked.
+func (l *load) hold(ctx context.Context, c *caller, name string, g lessor.Grant, asked time.Duration) {
 	kind := rand.IntN(100)
 	if kind < 1 { // it falls silent, and tries to end its lease when that is over
 		time.Sleep(loadTTL + time.Second)
@@ -205,7 +211,7 @@ func (l *load) hold(ctx context.Context, c *caller, name string, g lessor.Grant)
 	if kind < 12 {
 		long = time.Duration(rand.Int64N(int64(loadTTL * 3 / 2)))
 	}
-	if !l.keep(ctx, c, name, g, begin, begin+long) {
+	if !l.keep(ctx, c, name, g, asked, l.h.now()+long) {
 		return
 	}
 	switch {
@@ -218,11 +224,11 @@ func (l *load) hold(ctx context.Context, c *caller, name string, g lessor.Grant)
 	}
 }
 
-// keep sends heartbeats until a time, and repeats one that failed, as a worker does. It returns false if the lease is
-// over.
-func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant, last, until time.Duration) bool {
-	tried, pause := l.h.now(), time.Duration(0) // pause is the longest time without a try: the test's own fault
-	accepted, wait := last, beatEvery
+// keep sends heartbeats until a time, the first when the grant says, and repeats one that failed, as a worker does. It
+// returns false if the lease is over.
+func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant, asked, until time.Duration) bool {
+	tried, pause := asked, time.Duration(0) // pause is the longest time without a try: no fault of the server
+	accepted, wait := asked, min(beatEvery, time.Duration(g.Lease.HeartbeatAfterMS)*time.Millisecond)
 	var failed []call // since the last that was accepted
 	for l.h.now() < until && ctx.Err() == nil {
 		time.Sleep(min(wait, until-l.h.now()))

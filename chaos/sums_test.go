@@ -31,7 +31,7 @@ func (l *load) finish() {
 		l.t.Error(text)
 	}
 	lost := l.h.count(submit, unknown) + l.h.count(beat, unknown) + l.h.count(complete, unknown)
-	l.t.Logf("%d calls about %d jobs: %d grants, %d lost answers, %d leases lost to a busy machine",
+	l.t.Logf("%d calls about %d jobs: %d grants, %d lost answers, %d leases lost by pauses of workers",
 		len(l.h.calls), len(jobs), l.h.count(grant, done), lost, l.h.excess)
 }
 
