@@ -224,9 +224,10 @@ func TestRefusedCommitLeavesNothingInMemory(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
 		kept := w.submit(nil)
 		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
-		f.commit.Store(&full)
+		f.after = func() { f.commit.Store(&full) } // the next transaction is that of the cancel
 		_, err := w.Cancel(w.ctx, anybody, kept.ID, false)
 		w.wantCode(err, lessor.CodeUnavailable)
+		f.after = nil
 		f.commit.Store(nil)
 		w.noDrift()
 		f.commit.Store(&full)
