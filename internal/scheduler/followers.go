@@ -31,12 +31,12 @@ func loadFollowers(ctx context.Context, v View) (followers, error) {
 }
 
 // askForRecords asks the other nodes to publish their entries here, if a caller follows the records on this node. If a
-// call fails, the next one replaces it.
+// call fails, the next one replaces it and leaves a gap.
 func (s *Scheduler) askForRecords(ctx context.Context) {
 	if !s.store.Shared() || !s.stream.active(s.now()) {
 		return
 	}
-	_ = s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
+	err := s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		f, err := loadFollowers(ctx, p.tx)
 		if err != nil {
 			return err
@@ -50,6 +50,7 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 		p.l.fold.AskForEvents()
 		return p.tx.SaveSetting(ctx, followersName, raw)
 	})
+	s.stream.noteAsked(err)
 }
 
 // restoreFollowers reads the stored reports of other nodes after a rebuild, which skips the changes that carried them.

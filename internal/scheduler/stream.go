@@ -26,6 +26,8 @@ type stream struct {
 	memory    []Streamed // the newest, up to and with last
 	followers map[*Follower]struct{}
 	leftAt    time.Time
+	asked     bool // the other nodes publish their entries here
+	missed    bool // they could not be asked, since they were last asked
 	closed    bool
 }
 
@@ -123,6 +125,18 @@ func (s *stream) markGap() {
 	s.forget()
 }
 
+// noteAsked records whether the other nodes could be asked for their entries. Those that they published nowhere in the
+// meantime are a gap.
+func (s *stream) noteAsked(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = err == nil
+	if s.asked && s.missed {
+		s.forget()
+	}
+	s.missed = err != nil
+}
+
 // forget leaves a gap behind all entries so far.
 func (s *stream) forget() {
 	s.last++ // an id that is never sent
@@ -146,22 +160,22 @@ func (s *stream) close() {
 const AfterUnknown = math.MaxUint64
 
 // Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until
-// ctx is done. Other nodes publish theirs once they know of the first follower here.
+// ctx is done. Other nodes publish theirs once they know of a follower here.
 func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (*Follower, error) {
-	f, first, err := s.stream.join(ctx, c, after, s.now())
+	f, asked, err := s.stream.join(ctx, c, after, s.now())
 	if err != nil {
 		return nil, err
 	}
-	if first {
+	if !asked {
 		s.askForRecords(ctx)
 	}
 	return f, nil
 }
 
-// join adds a follower, and reports whether it is the only one.
+// join adds a follower, and reports whether the other nodes publish their entries here.
 func (s *stream) join(
 	ctx context.Context, c Caller, after uint64, now time.Time,
-) (f *Follower, first bool, err error) {
+) (f *Follower, asked bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -174,6 +188,7 @@ func (s *stream) join(
 	}
 	if !s.isActive(now) { // no entries were made in the meantime
 		s.forget()
+		s.asked, s.missed = false, false
 	}
 	f = &Follower{stream: s, tenant: c.Tenant, arrived: make(chan struct{}, 1), next: after + 1}
 	switch {
@@ -188,7 +203,7 @@ func (s *stream) join(
 	}
 	s.followers[f] = struct{}{}
 	context.AfterFunc(ctx, func() { s.leave(f) })
-	return f, len(s.followers) == 1, nil
+	return f, s.asked, nil
 }
 
 func (s *stream) leave(f *Follower) {

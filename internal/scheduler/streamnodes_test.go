@@ -80,3 +80,40 @@ func TestStreamShowsRecordsOfAllNodes(t *testing.T) {
 		w.noDrift()
 	}
 }
+
+// TestReaderOfRecordsIsToldOfAFailedStart: the database cannot be reached when the first reader comes. The second one
+// gets the records of other nodes at once, and the first learns that it has missed some.
+func TestReaderOfRecordsIsToldOfAFailedStart(t *testing.T) {
+	url := pool.Database(t)
+	var f *faulty
+	here := node(t, url, config(), func(s scheduler.Store) scheduler.Store {
+		f = &faulty{Store: s}
+		return f
+	})
+	there := node(t, url, config(), nil)
+	for _, w := range []*world{here, there} { // both know of each other
+		w.submit(nil)
+	}
+	f.fail.Store(&scheduler.ErrUnreachable)
+	first, err := here.Subscribe(t.Context(), anybody, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.fail.Store(nil)
+	if _, err := here.Subscribe(t.Context(), anybody, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := first.Take(1); len(got) != 1 || !got[0].Gap {
+		t.Errorf("the first reader gets %+v, want a gap", got)
+	}
+	there.eventually("followed", func() bool {
+		job := there.submit(nil)
+		select {
+		case <-first.Arrived():
+		case <-time.After(500 * time.Millisecond):
+			return false
+		}
+		got := first.Take(math.MaxInt)
+		return len(got) > 0 && got[0].Event.JobID == job.ID
+	})
+}
