@@ -12,9 +12,11 @@ type JournalEntry struct {
 	Fence int64           `json:"fence"` // of the lease under which it was appended
 }
 
-// JournalAppend appends entries to the journal of a leased job, all or none.
+// JournalAppend appends entries to the journal of a leased job, all or none. After is the number of the last entry that
+// the caller knows: a journal that has fewer has lost some, and refuses (CodeConflict) until they are appended again.
 type JournalAppend struct {
 	WorkerID *string      `json:"worker_id"`
+	After    *int64       `json:"after,omitempty"`
 	Entries  []JournalAsk `json:"entries"`
 }
 

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"strconv"
+
 	"lessor"
 	"lessor/internal/plainjson"
 	"lessor/internal/scan"
@@ -31,7 +33,11 @@ func encodeAppend(a *lessor.JournalAppend) (b []byte, ok bool) {
 		return nil, false
 	}
 	b = append(make([]byte, 0, size+len(*a.WorkerID)), `{"worker_id":"`...)
-	b = append(append(b, *a.WorkerID...), `","entries":[`...)
+	b = append(append(b, *a.WorkerID...), '"')
+	if a.After != nil {
+		b = strconv.AppendInt(append(b, `,"after":`...), *a.After, 10)
+	}
+	b = append(b, `,"entries":[`...)
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		if i > 0 {

@@ -20,7 +20,8 @@ func step(i int) lessor.JournalAsk {
 }
 
 // journal appends to the journal of a job: new entries, such as are there already, and now and then one that
-// contradicts what is there.
+// contradicts what is there. Half of the calls say which number the worker has seen: only a journal that has lost it
+// refuses.
 func (k *worker) journal(g *heldLease) {
 	j, sent := g.lease.job, k.world.now
 	a := lessor.JournalAppend{WorkerID: &k.name}
@@ -32,17 +33,31 @@ func (k *worker) journal(g *heldLease) {
 	if contradicts {
 		last.Data = json.RawMessage(`{"step":-1}`)
 	}
+	if k.chance(50) {
+		a.After = new(int64(g.numbered))
+	}
 	before := j.confirmed
 	answer, err := call(k.client, "append", func(ctx context.Context, n *node) (lessor.JournalAnswer, error) {
 		return n.Append(ctx, k.caller, g.lease.id, a)
 	})
 	k.heartbeatAnswered(g, answer.HeartbeatAnswer, err, sent)
+	if lessor.CodeOf(err) == lessor.CodeConflict && !contradicts {
+		if k.world.known.backAt == 0 {
+			k.world.fail("journal", "an append after entry %d of job %v was refused: %v", g.numbered, j.id, err)
+		}
+		g.numbered = 0
+	}
 	switch {
 	case err != nil || k.world.known.stale(sent):
 	case contradicts:
 		k.world.fail("journal", "job %v has entry %s, and another was accepted under its key", j.id, *last.Key)
 	default:
 		k.world.known.appended(j, a.Entries, answer.Numbers)
+		if a.After != nil && len(j.entries) > 0 && int(*a.After) > len(j.entries) {
+			k.world.fail("journal", "an append after entry %d of job %v was accepted, and there are %v", *a.After, j.id,
+				j.entries)
+		}
+		g.numbered = max(g.numbered, slices.Max(answer.Numbers))
 		k.receive(g, answer.Messages, before, sent)
 	}
 }

@@ -24,12 +24,13 @@ type worker struct {
 
 // heldLease is a lease as its worker sees it.
 type heldLease struct {
-	lease  *knownLease
-	tookAt time.Duration
-	beatAt time.Duration
-	endAt  time.Duration
-	end    string // how it means to end: completed, failed, cancelled, released, waiting, or silent
-	seen   int64  // the last message that it received
+	lease    *knownLease
+	tookAt   time.Duration
+	beatAt   time.Duration
+	endAt    time.Duration
+	end      string // how it means to end: completed, failed, cancelled, released, waiting, or silent
+	seen     int64  // the last message that it received
+	numbered int    // the highest number of an entry of the journal that it was told
 }
 
 // work runs a worker.

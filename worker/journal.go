@@ -17,24 +17,27 @@ import (
 // Journal keeps what the attempts of one job have done, in order, so that the next attempt need not do it again. Only
 // the holder of the job's lease can append. Its methods are safe for concurrent use.
 type Journal struct {
-	// send appends an entry on the server and returns its number, load reads the entries of earlier attempts. The
-	// journal of a job that a test has made by hand has neither.
-	send func(ctx context.Context, e lessor.JournalAsk) (int, error)
+	// send appends an entry on the server and returns its number, load reads all entries. The journal of a job that a
+	// test has made by hand has neither.
+	send sendEntry
 	load func(ctx context.Context) (map[string]lessor.JournalEntry, error)
 
 	mu      sync.Mutex
-	loaded  bool
+	loaded  bool // entries has those of earlier attempts
 	parts   map[string]int
 	entries map[string]lessor.JournalEntry // by key
+	last    int                            // the highest number that the server has told
 	steps   map[string]chan struct{}       // of Once that run now, by key; closed at their end
 }
 
+// sendEntry appends an entry to a journal that has at least so many, and returns its number.
+type sendEntry func(ctx context.Context, e lessor.JournalAsk, after int) (int, error)
+
 // newJournal returns the journal of a job that was granted.
-func newJournal(
-	c *client.Client, g *lessor.Grant, send func(ctx context.Context, e lessor.JournalAsk) (int, error),
-) *Journal {
+func newJournal(c *client.Client, g *lessor.Grant, send sendEntry) *Journal {
 	return &Journal{
 		send: send, loaded: g.Job.JournalEntries == 0, entries: map[string]lessor.JournalEntry{},
+		last: g.Job.JournalEntries,
 		load: func(ctx context.Context) (entries map[string]lessor.JournalEntry, err error) {
 			err = insist(ctx, "read journal", func() error {
 				entries = map[string]lessor.JournalEntry{}
@@ -53,17 +56,20 @@ func newJournal(
 
 // journalOf returns the journal of a job that this worker runs.
 func (w *Worker) journalOf(l *lease) *Journal {
-	return newJournal(w.cfg.Client, &l.grant, func(ctx context.Context, e lessor.JournalAsk) (n int, err error) {
+	send := func(ctx context.Context, e lessor.JournalAsk, after int) (n int, err error) {
 		l.beats.Beat()
 		err = w.save(ctx, l, "append to journal", func() (lessor.HeartbeatAnswer, error) {
-			answer, err := w.cfg.Client.Append(ctx, l.id(), lessor.JournalAppend{
-				WorkerID: &w.cfg.ID, Entries: []lessor.JournalAsk{e},
-			})
+			answer, err := w.cfg.Client.Append(ctx, l.id(), oneEntry(w.cfg.ID, e, after))
 			n = numberOf(answer)
 			return answer.HeartbeatAnswer, err
 		})
 		return n, err
-	})
+	}
+	return newJournal(w.cfg.Client, &l.grant, send)
+}
+
+func oneEntry(worker string, e lessor.JournalAsk, after int) lessor.JournalAppend {
+	return lessor.JournalAppend{WorkerID: &worker, After: new(int64(after)), Entries: []lessor.JournalAsk{e}}
 }
 
 // numberOf returns the number of the one entry that was appended.
@@ -76,7 +82,8 @@ func numberOf(a lessor.JournalAnswer) int {
 
 // Append appends an entry with v as JSON, of up to 64 KiB unless the server says otherwise. A journal has one entry per
 // key: if the same entry is there already, Append does nothing. It returns when the server has stored the entry or
-// refused it, or when ctx is done; it repeats the call while no server can be reached.
+// refused it, or when ctx is done; it repeats the call while no server can be reached. If the server has lost entries,
+// because its store was restored or a standby took over, Append first appends those again that this attempt knows.
 func (j *Journal) Append(ctx context.Context, key, kind string, v any) error {
 	data, err := plainjson.Marshal(v)
 	if err != nil {
@@ -84,7 +91,7 @@ func (j *Journal) Append(ctx context.Context, key, kind string, v any) error {
 	}
 	n := 0
 	if j.send != nil {
-		if n, err = j.send(ctx, lessor.JournalAsk{Key: &key, Kind: &kind, Data: data}); err != nil {
+		if n, err = j.store(ctx, lessor.JournalAsk{Key: &key, Kind: &kind, Data: data}); err != nil {
 			return err
 		}
 	}
@@ -94,7 +101,53 @@ func (j *Journal) Append(ctx context.Context, key, kind string, v any) error {
 		n = cmp.Or(n, len(j.entries)+1)
 		j.entries[key] = lessor.JournalEntry{N: n, Key: key, Kind: kind, Data: data}
 	}
+	j.last = max(j.last, n)
 	return nil
+}
+
+// store appends an entry on the server, after all that were acknowledged.
+func (j *Journal) store(ctx context.Context, e lessor.JournalAsk) (int, error) {
+	j.mu.Lock()
+	last := j.last
+	j.mu.Unlock()
+	n, err := j.send(ctx, e, last)
+	if lessor.CodeOf(err) != lessor.CodeConflict {
+		return n, err
+	}
+	if err := j.restore(ctx); err != nil {
+		return 0, err
+	}
+	return j.send(ctx, e, 0) // refused again if its key has another entry
+}
+
+// restore appends again what the server has lost, as far as this attempt has read or written it.
+func (j *Journal) restore(ctx context.Context) error {
+	stored, err := j.load(ctx)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.last = len(stored)
+	known := j.sorted()
+	j.mu.Unlock()
+	for _, e := range known {
+		if _, there := stored[e.Key]; there {
+			continue
+		}
+		if e.N, err = j.send(ctx, lessor.JournalAsk{Key: &e.Key, Kind: &e.Kind, Data: e.Data}, 0); err != nil {
+			return err
+		}
+		j.mu.Lock()
+		j.entries[e.Key], j.last = e, max(j.last, e.N)
+		j.mu.Unlock()
+	}
+	return nil
+}
+
+// sorted returns all entries that are known, in order. The caller has locked j.
+func (j *Journal) sorted() []lessor.JournalEntry {
+	return slices.SortedFunc(maps.Values(j.entries),
+		func(a, b lessor.JournalEntry) int { return cmp.Compare(a.N, b.N) })
 }
 
 // Entries returns all entries in order. It reads those of earlier attempts from the server at the first call; those of
@@ -105,9 +158,7 @@ func (j *Journal) Entries(ctx context.Context) ([]lessor.JournalEntry, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.SortedFunc(maps.Values(j.entries),
-			func(a, b lessor.JournalEntry) int { return cmp.Compare(a.N, b.N) }),
-		nil
+	return j.sorted(), nil
 }
 
 // Part names the next part of the work: name for the first of this attempt, then name-2, name-3 and so on. Work whose

@@ -191,8 +191,8 @@ func (m *serverMessage) Reply(ctx context.Context, body []byte) error {
 func (m *serverMessage) Journal() *Journal { return m.journal }
 
 // appendEntry appends to the journal of the message. It also extends the delivery.
-func (m *serverMessage) appendEntry(ctx context.Context, e lessor.JournalAsk) (n int, err error) {
-	c, a := m.box.cfg.Client, lessor.JournalAppend{WorkerID: &m.box.cfg.ID, Entries: []lessor.JournalAsk{e}}
+func (m *serverMessage) appendEntry(ctx context.Context, e lessor.JournalAsk, after int) (n int, err error) {
+	c, a := m.box.cfg.Client, oneEntry(m.box.cfg.ID, e, after)
 	err = m.use("append to journal", func() error {
 		return insist(ctx, "append", func() error {
 			answer, err := c.Append(ctx, m.grant.Lease.ID, a)

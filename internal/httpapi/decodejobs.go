@@ -10,6 +10,8 @@ func (s body) journal(a *lessor.JournalAppend) {
 		switch string(name) {
 		case "worker_id":
 			s.OptionalText(slotWorker, &a.WorkerID)
+		case "after":
+			s.OptionalWhole(&a.After)
 		case "entries":
 			scan.List(s.Scanner, &a.Entries, s.entry)
 		default:

@@ -115,6 +115,7 @@ var bounds = map[string]object{
 	"Heartbeat.message":          {"maxLength": 500},
 	"Heartbeat.ttl_ms":           {"minimum": 100, "maximum": 43200000},
 	"JournalAppend.worker_id":    {"minLength": 1, "maxLength": 200},
+	"JournalAppend.after":        {"minimum": 0},
 	"JournalAppend.entries":      {"minItems": 1, "maxItems": lessor.MaxAppend},
 	"MessageAsk.key":             {"minLength": 1, "maxLength": 200},
 	"JournalAsk.key":             {"minLength": 1, "maxLength": 200},

@@ -56,7 +56,10 @@ func JournalAppend(a *lessor.JournalAppend, l JournalLimits) (BeatAsk, error) {
 		return BeatAsk{}, Missing("worker_id")
 	}
 	var c check
-	ask := BeatAsk{Worker: c.text("worker_id", a.WorkerID, 1, maxWorker, "")}
+	ask := BeatAsk{
+		Worker: c.text("worker_id", a.WorkerID, 1, maxWorker, ""),
+		After:  c.number("after", a.After, 0, math.MaxInt32, 0),
+	}
 	if n := len(a.Entries); n < 1 || n > lessor.MaxAppend {
 		c.fail("entries", "must be 1 to %d, not %d", lessor.MaxAppend, n)
 		return ask, c.err()
@@ -79,10 +82,14 @@ func JournalAppend(a *lessor.JournalAppend, l JournalLimits) (BeatAsk, error) {
 // Append decides which entries are added to the journal of a lease, and returns them and the number of each entry that
 // was asked for. size is that of the journal; known are entries of it, among them all with a key that is asked for.
 func Append(
-	h *Held, size JournalSize, known map[string]Entry, ask []Entry, l JournalLimits, now lessor.Instant,
+	h *Held, size JournalSize, known map[string]Entry, ask *BeatAsk, l JournalLimits, now lessor.Instant,
 ) (added []Entry, numbers []int, err error) {
-	numbers = make([]int, len(ask))
-	for i, e := range ask {
+	if int64(size.Entries) < ask.After {
+		return nil, nil, conflict("the journal has %d entries and not %d: the store has lost some;"+
+			" read the journal, and append those that are missing first", size.Entries, ask.After)
+	}
+	numbers = make([]int, len(ask.Append))
+	for i, e := range ask.Append {
 		was, again := known[e.Key]
 		for j := range added {
 			if added[j].Key == e.Key {

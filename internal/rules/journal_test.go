@@ -91,7 +91,8 @@ func TestAppend(t *testing.T) {
 		"does not fit":           {[]Entry{entry("new", "1")}, nil, 0, 300 + cost - 1, lessor.CodePayloadTooLarge},
 	} {
 		h := lease()
-		added, numbers, err := Append(h, size, known, c.ask, JournalLimits{Job: c.limit}, after(time.Second))
+		ask := BeatAsk{Append: c.ask, After: 3}
+		added, numbers, err := Append(h, size, known, &ask, JournalLimits{Job: c.limit}, after(time.Second))
 		if lessor.CodeOf(err) != c.code || len(added) != c.added {
 			t.Errorf("%s: added %v, %v; want %d, code %q", name, added, err, c.added, c.code)
 			continue
@@ -102,6 +103,15 @@ func TestAppend(t *testing.T) {
 				t.Errorf("%s: entry %+v does not say when and under which lease it was appended", name, e)
 			}
 		}
+	}
+}
+
+// TestAppendAfterALossIsRefused: the worker knows an entry that the journal does not have any more.
+func TestAppendAfterALossIsRefused(t *testing.T) {
+	ask := BeatAsk{After: 4, Append: []Entry{{JournalEntry: lessor.JournalEntry{Key: "fifth"}}}}
+	added, _, err := Append(lease(), JournalSize{Entries: 3}, nil, &ask, JournalLimits{Job: 1000}, after(time.Second))
+	if lessor.CodeOf(err) != lessor.CodeConflict || len(added) > 0 {
+		t.Errorf("added %v, %v; want the code %s", added, err, lessor.CodeConflict)
 	}
 }
 

@@ -86,6 +86,7 @@ type BeatAsk struct {
 	TTL    time.Duration // 0 = as before
 	Report *Report       // nil = it reports nothing
 	Append []Entry       // to the journal
+	After  int64         // the number of the last entry of the journal that the worker knows
 	Output []lessor.OutputChunk
 	// OutputOnly says that the call is no heartbeat, but brings output under the lease.
 	OutputOnly bool

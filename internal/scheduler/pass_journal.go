@@ -76,7 +76,7 @@ func (p *pass) appendEntries(h *rules.Held, by rules.Hand, b *beat) error {
 		j.add(e)
 	}
 	j.added = nil
-	added, numbers, err := rules.Append(h, j.size, j.known, b.ask.Append, p.l.cfg.Journal, p.now)
+	added, numbers, err := rules.Append(h, j.size, j.known, &b.ask, p.l.cfg.Journal, p.now)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"bytes"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,36 @@ func TestNewMessagesArriveAfterARestore(t *testing.T) {
 		if next := sendMessages(w, j.ID, 1); next != last+1 {
 			t.Errorf("after %d, without a loss, comes %d", last, next)
 		}
+	})
+}
+
+// TestAppendAfterARestoreIsRefused restores a backup without the last entry of a journal. A worker that knows the entry
+// is refused until it has appended it again.
+func TestAppendAfterARestoreIsRefused(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		j := w.submit(nil)
+		g := w.lease("w1", nil)
+		w.mustAppend(g, "a", 1)
+		var backup bytes.Buffer
+		must(t, w.store.(*sqlite.Store).Backup(w.ctx, &backup))
+		w.mustAppend(g, "b", 2)
+		w.halt()
+		must(t, os.WriteFile(w.path, backup.Bytes(), 0o600))
+		must(t, os.Remove(w.path+"-mark"))
+		w.start()
+		after := func(n int64) error {
+			_, err := w.Append(w.ctx, anybody, g.Lease.ID, lessor.JournalAppend{
+				WorkerID: &g.Lease.WorkerID, After: &n, Entries: []lessor.JournalAsk{{Key: new("c")}},
+			})
+			return err
+		}
+		w.wantCode(after(2), lessor.CodeConflict)
+		w.mustAppend(g, "b", 2)
+		must(t, after(2))
+		if got := w.keys(j.ID); !slices.Equal(got, []string{"a", "b", "c"}) {
+			t.Errorf("the journal has %v", got)
+		}
+		w.wantCode(after(-1), lessor.CodeInvalidValue)
 	})
 }
 
