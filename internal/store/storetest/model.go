@@ -38,6 +38,7 @@ type model struct {
 	definition string // that some jobs are of
 	jobs       map[lessor.JobID]rules.Standing
 	failures   map[lessor.JobID]string // the error of the last attempt that failed, and after which the job went on
+	again      bool                    // the store has refused a transaction, as it may under load, for another try
 }
 
 // step is one change of a job by the scheduler, decided by package rules.
@@ -98,6 +99,8 @@ func (m *model) transaction(r *rapid.T) {
 	switch {
 	case fails && errors.Is(err, errTest):
 		m.jobs, m.failures = jobs, failures
+	case errors.Is(err, scheduler.ErrAgain) && !m.again: // seldom: a second one in a sequence is a fault
+		m.jobs, m.failures, m.again = jobs, failures, true
 	case err != nil:
 		r.Fatal(err)
 	}
