@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Inner is the inner loop of an agent: it calls the model, runs the tools that the model calls, sends it the results,
@@ -81,7 +83,11 @@ func (r *run) turn(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	r.Calls++
-	reply, err := r.record.answer(ctx, r.Calls, func() (Reply, error) { return r.ask(ctx, r.Turns, r.vitals) })
+	reply, err := r.record.answer(ctx, r.Calls, func() (Reply, error) {
+		reply, err := r.ask(ctx, r.Turns, r.vitals)
+		reply.Calls = r.distinct(reply.Calls)
+		return reply, err
+	})
 	if err != nil {
 		return false, err
 	}
@@ -103,6 +109,27 @@ func (r *run) turn(ctx context.Context) (more bool, err error) {
 		r.Turns = append(r.Turns, Turn{Role: ToolRole, CallID: call.ID, Text: text})
 	}
 	return len(reply.Calls) > 0, nil
+}
+
+// distinct returns calls with ids that no other call of the conversation has: some models use one id again and again,
+// and tools take the id of a call for the sign that it is repeated.
+func (r *run) distinct(calls []ToolCall) []ToolCall {
+	used := map[string]bool{}
+	for _, t := range r.Turns {
+		for _, c := range t.Calls {
+			used[c.ID] = true
+		}
+	}
+	calls = slices.Clone(calls)
+	for i := range calls {
+		c := &calls[i]
+		name := cmp.Or(c.ID, "call")
+		for n := 2; c.ID == "" || used[c.ID]; n++ {
+			c.ID = fmt.Sprintf("%s-%d", name, n)
+		}
+		used[c.ID] = true
+	}
+	return calls
 }
 
 // outcomeUnknown is what the model is told about a call that an earlier attempt began and did not finish.

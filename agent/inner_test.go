@@ -41,6 +41,42 @@ func TestInnerLoopSendsTheResultsOfToolsToTheModel(t *testing.T) {
 	}
 }
 
+// TestCallsHaveIDsOfTheirOwn: a model uses one id for all calls, or none, and tools and results can tell them apart.
+func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
+	calls := func(ids ...string) (s agent.Step) {
+		for _, id := range ids {
+			s.Reply.Calls = append(s.Reply.Calls, agent.ToolCall{ID: id, Name: "look", Arguments: []byte(`{}`)})
+		}
+		return s
+	}
+	var ids []string
+	look := func(_ context.Context, t *agent.ToolContext) (string, error) {
+		ids = append(ids, t.CallID)
+		return "", nil
+	}
+	in := &agent.Inner{
+		Adapter:  agent.Script(calls("a", "a"), calls("a", "a-2", "", ""), agent.Say("done")),
+		Executor: executor(t, tool("look", look)),
+	}
+	got, err := in.Run(t.Context(), greeting, agent.Vitals{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a", "a-2", "a-3", "a-2-2", "call-2", "call-3"}
+	if diff := cmp.Diff(want, ids); diff != "" {
+		t.Errorf("ids of the calls (-want +got):\n%s", diff)
+	}
+	var told []string
+	for _, turn := range got.Turns {
+		if turn.Role == agent.ToolRole {
+			told = append(told, turn.CallID)
+		}
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("ids that the model is told (-want +got):\n%s", diff)
+	}
+}
+
 func TestInnerLoopBeatsAtEachModelCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hb worker.Heartbeat

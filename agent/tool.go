@@ -41,7 +41,8 @@ type Vitals struct {
 // ToolContext describes the call to its tool.
 type ToolContext struct {
 	Vitals
-	// Tool and CallID identify the call, also when it is repeated.
+	// Tool and CallID identify the call within its run, also when it is repeated. A run gives calls other ids where the
+	// model has used one twice.
 	Tool   string
 	CallID string
 
