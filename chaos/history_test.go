@@ -10,8 +10,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"lessor"
@@ -54,6 +56,7 @@ type call struct {
 	lease  string
 	fence  int64
 	reason string       // of a refusal: how the lease ended
+	cut    bool         // the server did not answer
 	state  lessor.State // of a read
 }
 
@@ -72,6 +75,7 @@ type history struct {
 	odd    []string // what must not be, seen at once
 	lost   [][2]time.Duration
 	excess int // leases that ended because their worker did not get to run, or got the grant late
+	missed int // leases that ended because every node that their worker called died, while others served
 }
 
 func newHistory() *history { return &history{began: time.Now()} }
@@ -111,6 +115,23 @@ func (h *history) count(v verb, answers ...answer) (n int) {
 		}
 	}
 	return n
+}
+
+// longestGap returns the longest time between two instants in which the servers accepted no call.
+func (h *history) longestGap(from, to time.Duration) (longest time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var accepted []time.Duration
+	for _, c := range h.calls {
+		if (c.answer == known || c.answer == done) && from < c.end && c.end < to {
+			accepted = append(accepted, c.end)
+		}
+	}
+	slices.Sort(accepted)
+	for _, at := range append(accepted, to) {
+		longest, from = max(longest, at-from), at
+	}
+	return longest
 }
 
 // caller makes single HTTP calls, each to one server: nothing repeats them behind the history's back.
@@ -197,4 +218,17 @@ func (c *caller) try(ctx context.Context, method, url string, in, out any) (answ
 	}
 	c.h.violation("%s %s was answered %d: %s", method, url, resp.StatusCode, raw)
 	return unknown, p
+}
+
+// TestLongestGap: calls that were not accepted, and those outside of the time, do not count.
+func TestLongestGap(t *testing.T) {
+	h := newHistory()
+	for at, a := range map[time.Duration]answer{1: done, 3: known, 4: unknown, 6: nothing, 8: known, 20: known} {
+		h.add(call{answer: a, end: at})
+	}
+	for _, c := range []struct{ from, to, want time.Duration }{{0, 10, 5}, {0, 3, 2}, {8, 20, 12}, {9, 10, 1}} {
+		if got := h.longestGap(c.from, c.to); got != c.want {
+			t.Errorf("from %d to %d the longest gap is %d, want %d", c.from, c.to, got, c.want)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -238,7 +239,7 @@ func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant,
 		path := "/api/system/scheduler/leases/" + one.lease + "/heartbeat"
 		var r refusal
 		one.answer, r = c.do(ctx, 0, "POST", path, lessor.Heartbeat{WorkerID: &name}, &ok)
-		one.reason, one.end = r.Reason, l.h.now()
+		one.reason, one.end, one.cut = r.Reason, l.h.now(), r == (refusal{})
 		tried = one.end
 		l.h.add(one)
 		switch one.answer {
@@ -256,17 +257,27 @@ func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant,
 	return true
 }
 
-// lostLease notes that a worker lost a lease although it tried to send heartbeats all along.
+// shortGap is the longest time without service that a lease's ttl must cover (SPEC 2).
+const shortGap = time.Second
+
+// lostLease notes that a worker lost a lease although it tried to send heartbeats all along. If nodes served meanwhile,
+// and only not this worker, because each node that it called died before it answered, that is bad luck.
 func (l *load) lostLease(one call, accepted, pause time.Duration, failed []call) {
-	if pause > loadTTL/3 {
-		l.h.mu.Lock()
-		defer l.h.mu.Unlock()
+	gap := l.h.longestGap(accepted, one.begin)
+	answered := slices.ContainsFunc(failed, func(c call) bool { return !c.cut })
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	switch {
+	case pause > loadTTL/3:
 		l.h.excess++
-		return
+	case gap <= shortGap && !answered:
+		l.h.missed++
+	default:
+		l.h.odd = append(l.h.odd, fmt.Sprintf(
+			"%v: lease %.8s of job %s ended, although its worker sent heartbeats all along:"+
+				" one was accepted at %v, then %v; for %v no call of anybody was accepted",
+			one.end, one.lease, one.key, accepted, failed, gap))
 	}
-	l.h.violation(
-		"lease %.8s of job %s ended, although its worker sent heartbeats all along: one was accepted at %v, then %v",
-		one.lease, one.key, accepted, failed)
 }
 
 func (l *load) one(c *caller, g lessor.Grant, v verb) call {

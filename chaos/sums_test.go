@@ -15,6 +15,10 @@ import (
 	"lessor/client"
 )
 
+// leasesPerMiss is how many leases there are at least for one that is lost because every node that its worker called
+// for a whole ttl died at once.
+const leasesPerMiss = 10_000
+
 // finish ends the load when every job has ended, and checks the whole history.
 func (l *load) finish() {
 	l.t.Helper()
@@ -31,8 +35,12 @@ func (l *load) finish() {
 		l.t.Error(text)
 	}
 	lost := l.h.count(submit, unknown) + l.h.count(beat, unknown) + l.h.count(complete, unknown)
-	l.t.Logf("%d calls about %d jobs: %d grants, %d lost answers, %d leases lost by pauses of workers",
-		len(l.h.calls), len(jobs), l.h.count(grant, done), lost, l.h.excess)
+	grants := l.h.count(grant, done)
+	l.t.Logf("%d calls about %d jobs: %d grants, %d lost answers, %d leases lost by pauses of workers, %d by bad luck",
+		len(l.h.calls), len(jobs), grants, lost, l.h.excess, l.h.missed)
+	if l.h.missed > 1+grants/leasesPerMiss {
+		l.t.Errorf("%d of %d leases were lost because nodes died: too many for bad luck", l.h.missed, grants)
+	}
 }
 
 func (l *load) reader() *client.Client {
