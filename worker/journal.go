@@ -127,9 +127,9 @@ func (j *Journal) restore(ctx context.Context) error {
 		return err
 	}
 	j.mu.Lock()
-	j.last = len(stored)
 	known := j.sorted()
 	j.mu.Unlock()
+	last := len(stored)
 	for _, e := range known {
 		if _, there := stored[e.Key]; there {
 			continue
@@ -137,10 +137,14 @@ func (j *Journal) restore(ctx context.Context) error {
 		if e.N, err = j.send(ctx, lessor.JournalAsk{Key: &e.Key, Kind: &e.Kind, Data: e.Data}, 0); err != nil {
 			return err
 		}
+		last = max(last, e.N)
 		j.mu.Lock()
-		j.entries[e.Key], j.last = e, max(j.last, e.N)
+		j.entries[e.Key] = e
 		j.mu.Unlock()
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last = last // not earlier: until all are there, no other entry may follow
 	return nil
 }
 
