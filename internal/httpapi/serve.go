@@ -23,6 +23,9 @@ const (
 // stoppingKey is the key of Serve's context, for handlers that hold requests open.
 type stoppingKey struct{}
 
+// connKey is the key of a request's connection.
+type connKey struct{}
+
 // Stopping is done when the server of ctx's request begins to stop. Handlers then finish their work; those that only
 // wait end.
 func Stopping(ctx context.Context) context.Context {
@@ -47,6 +50,9 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 		// Requests outlive ctx: an interrupted commit would leave its caller in doubt.
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, ctx)
+		},
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
 		},
 	}
 	served := make(chan error, 1)

@@ -26,6 +26,7 @@ func (c *call) events() error {
 	if err != nil {
 		return heldErr(ctx, err)
 	}
+	c.boundUnread()
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
 	alive := time.NewTicker(keepAlive)
@@ -36,6 +37,15 @@ func (c *call) events() error {
 		text = awaitText(ctx, &b, follower, ids, alive.C)
 	}
 	return nil
+}
+
+// maxUnread is what the kernel is asked to keep of a stream for a client that does not read. It would keep megabytes.
+const maxUnread = 64 * kib
+
+func (c *call) boundUnread() {
+	if conn, ok := c.r.Context().Value(connKey{}).(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = conn.SetWriteBuffer(maxUnread)
+	}
 }
 
 // awaitText returns what is to be sent next: records, in b, or a comment if there are none for a while. It returns nil

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -148,6 +149,34 @@ func TestStreamDropsAFollowerThatDoesNotRead(t *testing.T) {
 		time.Sleep(writeTime + time.Second)
 		if n := s.streams.Taken(); n != 0 {
 			t.Errorf("%d streams are open after %v without a read", n, writeTime)
+		}
+	})
+}
+
+// bufferedConn notes how large its kernel's buffer shall be.
+type bufferedConn struct {
+	net.Conn
+	size int
+}
+
+func (c *bufferedConn) SetWriteBuffer(bytes int) error {
+	c.size = bytes
+	return nil
+}
+
+func TestKernelKeepsLittleOfAStream(t *testing.T) {
+	serve(t, func(s *served) {
+		client, server := net.Pipe()
+		defer client.Close()
+		conn := &bufferedConn{Conn: server}
+		s.net.conns <- conn
+		if _, err := client.Write([]byte("GET " + scheduling +
+			"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if conn.size != maxUnread {
+			t.Errorf("the kernel may keep %d bytes of a stream, want %d", conn.size, maxUnread)
 		}
 	})
 }
