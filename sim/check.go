@@ -14,11 +14,14 @@ import (
 // ctx is the context of all reads of the tables. It never ends.
 var ctx = context.Background()
 
+// longGap is longer than a gap in service that the ttl of a lease covers.
+const longGap = 1200 * time.Millisecond
+
 // served notes that a node could have committed a heartbeat now.
 func (w *world) served() {
 	b := w.known
-	if w.now-b.servedAt > 1200*time.Millisecond {
-		b.floor = w.now
+	if w.now-b.servedAt > longGap {
+		b.floor, b.gapAt = w.now, b.servedAt
 	}
 	b.servedAt = w.now
 }

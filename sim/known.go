@@ -25,6 +25,7 @@ type knowledge struct {
 	live     map[lessor.LeaseID]*liveLease // as of the last commit
 	servedAt time.Duration                 // when a node last could have committed a heartbeat
 	floor    time.Duration                 // when that began again after a gap; in true time, and at the latest
+	gapAt    time.Duration                 // when that gap began
 	backAt   time.Duration                 // when the database last went back; 0 = never
 	setAt    time.Duration                 // when its clock was last set; -1 = never
 	sets     int                           // how often it was set
