@@ -39,7 +39,8 @@ func (c *call) events() error {
 	return nil
 }
 
-// maxUnread is what the kernel is asked to keep of a stream for a client that does not read. It would keep megabytes.
+// maxUnread is what the kernel is asked to keep of a stream for a client that does not read; Linux takes twice as much.
+// Unasked, it would keep megabytes.
 const maxUnread = 64 * kib
 
 func (c *call) boundUnread() {
