@@ -5,6 +5,7 @@ package scan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"unicode/utf8"
@@ -156,16 +157,17 @@ func IsPlain(text string) bool {
 func (s *Scanner) quoted() (text []byte, plain bool) {
 	s.expect('"')
 	rest := s.b[s.at:]
-	ascii, escaped, skip := true, false, false
-	for i, c := range rest {
-		switch {
-		case !special[c] || skip:
-			skip = false
+	ascii, escaped := true, false
+	for i := plainWords(rest); i < len(rest); i++ {
+		switch c := rest[i]; {
+		case !special[c]:
 		case c == '"':
 			s.at += i + 1
 			return rest[:i], !escaped && (ascii || utf8.Valid(rest[:i]))
 		case c == '\\':
-			escaped, skip = true, true
+			escaped = true
+			i++ // what is escaped
+			i += plainWords(rest[min(i+1, len(rest)):])
 		case c < ' ':
 			s.Fail()
 			return nil, false
@@ -175,6 +177,19 @@ func (s *Scanner) quoted() (text []byte, plain bool) {
 	}
 	s.Fail()
 	return nil, false
+}
+
+// plainWords returns how many bytes at the beginning of b are not special, as far as they come in words of eight.
+func plainWords(b []byte) (n int) {
+	const each, top = 0x01_01_01_01_01_01_01_01, 0x80_80_80_80_80_80_80_80
+	for ; len(b)-n >= 8; n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		// A subtraction borrows from the top bit of a byte that is too small. The byte above may then seem special too.
+		if (w|(w-each*' ')|((w^each*'"')-each)|((w^each*'\\')-each))&top != 0 {
+			break
+		}
+	}
+	return n
 }
 
 // Null reads null, if that is next.
