@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -61,19 +62,30 @@ func (b *bench) wantUntouched(id lessor.JobID) {
 	}
 }
 
+// mountWorkspace gives the workspace a file system of this size. A shim lets go of its folder shortly before
+// its process ends, so the file system may be in use for a moment after the last one.
+func (b *bench) mountWorkspace(size string) {
+	b.t.Helper()
+	if err := syscall.Mount("tmpfs", b.workspace, "tmpfs", 0, "mode=0700,size="+size); err != nil {
+		b.t.Skipf("mounting a small file system: %v", err)
+	}
+	b.t.Cleanup(func() {
+		b.endShims()
+		await(b.t, "the last shim's process to end", func() bool {
+			err := syscall.Unmount(b.workspace, 0)
+			if err != nil && !errors.Is(err, syscall.EBUSY) {
+				b.t.Fatal(err)
+			}
+			return err == nil
+		})
+	})
+}
+
 // TestFullDiskCostsJobsNothing runs a worker on a full disk: it backs off, logs the reason once, and starts jobs when
 // there is space.
 func TestFullDiskCostsJobsNothing(t *testing.T) {
 	b := newBench(t, 5*time.Second)
-	if err := syscall.Mount("tmpfs", b.workspace, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
-		t.Skipf("mounting a small file system: %v", err)
-	}
-	t.Cleanup(func() {
-		b.endShims()
-		if err := syscall.Unmount(b.workspace, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	b.mountWorkspace("1m")
 	var log logBuffer
 	stop := b.work(func(c *Config) { c.Concurrency, c.Log = 3, slog.New(slog.NewTextHandler(&log, nil)) }, "echo ran")
 	full := filepath.Join(b.workspace, "full")

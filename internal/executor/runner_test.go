@@ -297,15 +297,7 @@ func TestRunnerReturnsTheRefusalOfItsToken(t *testing.T) {
 // TestFullDiskIsAWarning fills the workspace's file system while a command runs, and empties it again.
 func TestFullDiskIsAWarning(t *testing.T) {
 	b := newBench(t, 3*time.Second)
-	if err := syscall.Mount("tmpfs", b.workspace, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
-		t.Skipf("mounting a small file system: %v", err)
-	}
-	t.Cleanup(func() {
-		b.endShims()
-		if err := syscall.Unmount(b.workspace, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	b.mountWorkspace("256k")
 	stop := b.work(nil, `echo x > begun; while [ ! -e go ]; do echo line; sleep 0.02; done;
 		echo '{"n":1}' > "$LESSOR_RESULT_FILE"`)
 	id := b.submit("{}")
