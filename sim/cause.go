@@ -38,7 +38,11 @@ func (b *knowledge) follow(t *liveLease, h *rules.Held, now lessor.Instant, s ru
 	if h.BeatAt != t.BeatAt {
 		t.until, t.sets = max(t.until, floor+ttl, b.ago(h.BeatAt, now)+ttl), b.sets
 	}
-	t.until = max(t.until, floor+h.TTL)
+	left := h.TTL
+	if b.sets > t.sets { // a clock that was set back may be before ExpiresAt for as long again
+		left = max(left, h.ExpiresAt.Sub(h.BeatAt))
+	}
+	t.until = max(t.until, floor+left)
 	if h.TTL != t.TTL {
 		t.ttlAt = b.now
 	}
