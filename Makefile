@@ -21,6 +21,9 @@ MODULES = bench mailbox/redis mailbox/sqs tools
 # The longest tests begin first. The simulator only takes the time that the others leave, and most of them wait much.
 LONGEST = ./sim ./chaos
 
+# How many packages are tested at once: one more than there are processors.
+ATONCE = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+
 # SQLite is C translated to Go. The race detector would make it more than ten times slower, and a race inside it would
 # not be ours to fix. The driver above it is still checked.
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
@@ -42,7 +45,7 @@ test: ## vet and test everything on both stores, including the separate modules;
 	$(GO) run ./internal/pgtest/install
 	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer strace
 	[ -n "$$LESSOR_TEST_REDIS" ] || command -v valkey-server >/dev/null || $(GO) run ./internal/need redis-server
-	$(GO) test -timeout 40m $(LONGEST) ./...
+	$(GO) test -timeout 40m -p $(ATONCE) $(LONGEST) ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 
 chaos: ## check histories of real servers under every fault: KILLS (10000) kills in at most KILLTIME (2h) a store
