@@ -18,10 +18,8 @@ TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # Separate modules, so that their dependencies are not ours.
 MODULES = bench mailbox/redis mailbox/sqs tools
 
-# The longest tests begin first. The simulator only takes the time that the others leave, and most of them wait much.
-LONGEST = ./sim ./chaos
-
-# How many packages are tested at once: one more than there are processors.
+# Tests wait much, so one package more than there are processors is tested at once. The simulator begins first and takes
+# what the others leave.
 ATONCE = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 # SQLite is C translated to Go. The race detector would make it more than ten times slower, and a race inside it would
@@ -45,7 +43,7 @@ test: ## vet and test everything on both stores, including the separate modules;
 	$(GO) run ./internal/pgtest/install
 	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer strace
 	[ -n "$$LESSOR_TEST_REDIS" ] || command -v valkey-server >/dev/null || $(GO) run ./internal/need redis-server
-	$(GO) test -timeout 40m -p $(ATONCE) $(LONGEST) ./...
+	$(GO) test -p $(ATONCE) -timeout 40m ./sim ./chaos ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 
 chaos: ## check histories of real servers under every fault: KILLS (10000) kills in at most KILLTIME (2h) a store
