@@ -62,8 +62,8 @@ func (b *bench) wantUntouched(id lessor.JobID) {
 	}
 }
 
-// mountWorkspace gives the workspace a file system of this size. A shim lets go of its folder shortly before
-// its process ends, so the file system may be in use for a moment after the last one.
+// mountWorkspace gives the workspace a file system of this size. The last shim lets go of its folder shortly before its
+// process ends, and uses the file system until then.
 func (b *bench) mountWorkspace(size string) {
 	b.t.Helper()
 	if err := syscall.Mount("tmpfs", b.workspace, "tmpfs", 0, "mode=0700,size="+size); err != nil {
