@@ -58,9 +58,10 @@ type Database struct {
 	state     tables
 	streams   table[stream] // by number
 	serving   rules.Serving
-	places    int64 // the last block of places in line that was given
-	laneIDs   int64 // the last number of a lane that was given
-	notes     int64 // the last number of a note
+	latest    lessor.Instant // that its clock ever said
+	places    int64          // the last block of places in line that was given
+	laneIDs   int64          // the last number of a lane that was given
+	notes     int64          // the last number of a note
 	locks     map[lock]*tx
 	deadlocks int
 }

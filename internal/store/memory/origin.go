@@ -12,7 +12,7 @@ import (
 const (
 	morePlaces = 1024 * seqBlock
 	moreLanes  = 10_000
-	moreFence  = 1000 // milliseconds
+	moreFence  = 1000
 )
 
 // origin is what this node knows of the database's history.
@@ -21,7 +21,7 @@ type origin struct {
 	lost        bool // a sign was seen and the store was not renewed since
 	why         string
 	place, lane int64 // the highest numbers that were seen
-	fence       int64 // the highest of this node
+	fence       int64 // the highest of this node and, until the clock was last read, of others, but for moreFence
 	clock       lessor.Instant
 	clockRead   time.Duration // when; 0 = never
 }
@@ -81,7 +81,7 @@ func (s *Store) renew() {
 	d, o := s.db, &s.origin
 	fence := o.fence
 	if o.clockRead != 0 { // other nodes gave fences on the same clock
-		fence = max(fence, int64(o.clock.Add(d.Mono(s.node)-o.clockRead))+moreFence)
+		fence = max(fence, int64(o.clock.Add(d.Mono(s.node)-o.clockRead)))
 	}
 	switch {
 	case o.timeline != d.timeline:
@@ -95,7 +95,7 @@ func (s *Store) renew() {
 	if d.laneIDs < o.lane+moreLanes {
 		d.laneIDs = o.lane + moreLanes + 1000
 	}
-	d.serving.Fence = max(d.serving.Fence, fence)
+	d.serving.Fence = max(d.serving.Fence, fence+moreFence)
 	s.newStream()
 	s.seqs, s.stream.next, s.stream.followed, s.served = seqs{}, nil, 0, 0
 	o.lost = false

@@ -31,6 +31,7 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	if s.stepped(now) {
 		anew = true
 	}
+	d.latest = max(d.latest, d.serving.LastBeat, now)
 	d.serving = rules.Serve(d.serving, rules.ClockReading{}, rules.ClockReading{Wall: now})
 	if anew {
 		d.serving.Since = now
@@ -41,6 +42,7 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 		}
 	} else {
 		s.origin.clock, s.origin.clockRead = now, d.Mono(s.node)
+		s.origin.fence = max(s.origin.fence, d.serving.Fence, int64(d.latest))
 	}
 	s.served, s.sole = now, true
 	for k, r := range d.streams.all() {

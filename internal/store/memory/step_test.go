@@ -328,6 +328,28 @@ func TestDatabaseWentBack(t *testing.T) {
 	}
 }
 
+// TestFencesPassAClockThatWasSetBack: node a gave fences while the clock was ahead, and b comes to a copy without them.
+func TestFencesPassAClockThatWasSetBack(t *testing.T) {
+	s, db, a, _ := stepped(t)
+	s.now = s.now.Add(time.Hour)
+	ahead, err := a.Serve(t.Context(), false)
+	must(t, err)
+	s.now = s.now.Add(-time.Hour)
+	b, behind := db.Open("later"), db.Copy()
+	behind.Promote()
+	_, err = b.Serve(t.Context(), false)
+	must(t, err)
+	b.Repoint(behind)
+	for _, want := range []error{scheduler.ErrWentBack, scheduler.ErrWentBack, nil} {
+		if err := b.Update(t.Context(), set("x", "y")); !errors.Is(err, want) {
+			t.Errorf("Update: got error %v, want %v", err, want)
+		}
+	}
+	if after, err := b.Serve(t.Context(), false); err != nil || after.Fence <= int64(ahead.LastBeat) {
+		t.Errorf("the floor of fences is %d, %v; want one above %d", after.Fence, err, ahead.LastBeat)
+	}
+}
+
 // BenchmarkServe and BenchmarkFollow are what an idle node does all the time.
 func BenchmarkServe(b *testing.B) {
 	s, _, store, _ := stepped(b)

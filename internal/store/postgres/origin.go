@@ -57,7 +57,8 @@ const (
 	// Other nodes may have taken numbers since this one last read them: blocks of places for up to 1024 s, and lanes.
 	morePlaces = 1024 * seqBlock
 	moreLanes  = 10_000
-	// moreFence is how many milliseconds the database's clock may have been ahead of this node's reckoning.
+	// The database's clock, by which other nodes give fences, may have been ahead of this node's reckoning by that many
+	// milliseconds. If it was set back, they give to each job the number after its last.
 	moreFence = 1000
 )
 
@@ -71,9 +72,10 @@ type origin struct {
 	upTo atomic.Int64
 	// place and lane are the highest numbers that the sequences were seen to have given.
 	place, lane atomic.Int64
-	fence       atomic.Int64 // the highest of this node
-	clock       atomic.Pointer[clockReading]
-	age         atomic.Int64 // connections from before the last renewal are closed
+	// fence is the highest of this node and, until the clock was last read, of others, but for moreFence.
+	fence atomic.Int64
+	clock atomic.Pointer[clockReading]
+	age   atomic.Int64 // connections from before the last renewal are closed
 }
 
 // clockReading is what the database's clock said, and when.
@@ -165,10 +167,11 @@ func raise(to *atomic.Int64, v int64) {
 	}
 }
 
-// seen keeps what the database's clock said while nothing was lost.
-func (s *Store) seen(serving rules.Serving) {
+// seen keeps what the database's clock said while nothing was lost, and ever before.
+func (s *Store) seen(serving rules.Serving, latest lessor.Instant) {
 	if !s.origin.lost.Load() {
 		s.origin.clock.Store(&clockReading{serving.LastBeat, time.Now()})
+		raise(&s.origin.fence, max(serving.Fence, int64(latest)))
 	}
 }
 
@@ -225,7 +228,7 @@ func (t *tx) begun() (*tx, error) {
 func (s *Store) renew(c *wire.Conn) error {
 	l, fence := s.lastChange(), s.origin.fence.Load()
 	if r := s.origin.clock.Load(); r != nil { // other nodes gave fences on the same clock
-		fence = max(fence, int64(r.at.Add(time.Since(r.when)))+moreFence)
+		fence = max(fence, int64(r.at.Add(time.Since(r.when))))
 	}
 	known := s.origin.timeline.Load()
 	c.Begin(begin, s.writeLimits())
@@ -244,7 +247,7 @@ func (s *Store) renew(c *wire.Conn) error {
 	c.Add(wire.Step{Verb: "raise places", Stmt: raisePlaces},
 		wire.Int8(s.origin.place.Load()+morePlaces), wire.Int8(64*seqBlock))
 	c.Add(wire.Step{Verb: "raise lanes", Stmt: raiseLanes}, wire.Int8(s.origin.lane.Load()+moreLanes), wire.Int8(1000))
-	c.Add(wire.Step{Verb: "raise fences", Stmt: raiseFence}, wire.Int8(fence))
+	c.Add(wire.Step{Verb: "raise fences", Stmt: raiseFence}, wire.Int8(fence+moreFence))
 	c.Add(wire.Step{Verb: "commit", Stmt: commit})
 	if err := c.Send(); err != nil {
 		return err

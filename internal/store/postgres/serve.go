@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
@@ -24,9 +25,10 @@ var (
 	serve       = wire.SQL("update serving set last_beat = c.now," +
 		" since = case when abs(c.now - last_beat) > 1000 or $1::boolean then c.now else since end," +
 		" brake_until = case when c.now - last_beat < -1000 then 0 else brake_until end," +
-		" lapsed_at = case when c.now - last_beat < -1000 then 0 else lapsed_at end" +
+		" lapsed_at = case when c.now - last_beat < -1000 then 0 else lapsed_at end," +
+		" latest = greatest(latest, last_beat, c.now)" +
 		" from (select " + clockMillis + " as now offset 0) c where id" +
-		" returning last_beat, since, brake_until, lapsed_at, fence," +
+		" returning last_beat, since, brake_until, lapsed_at, fence, latest," +
 		" not exists (select from stream where id <> $2::bigint and seen_at > c.now - $3::bigint)")
 	// proof makes an empty commit. Each node takes a lock of its own, so that at most one of its proofs hangs.
 	proof = wire.SQL("select pg_advisory_xact_lock($1::bigint), pg_logical_emit_message(true, 'lessor', '')")
@@ -63,7 +65,6 @@ func (s *Store) Serve(ctx context.Context, anew bool) (serving rules.Serving, er
 				return err
 			}
 		}
-		s.seen(serving)
 		s.soleNode.Store(sole)
 		s.served.Store(&serving)
 		if errors.Join(s.dropSpent(c, serving.LastBeat), s.tidy(c, serving.LastBeat)) != nil {
@@ -116,7 +117,7 @@ func (s *Store) serverConn(ctx context.Context) (*wire.Conn, bool, error) {
 // serveOnce notes that a heartbeat could be accepted now. With anew, service begins now. It reports whether this is the
 // only node.
 func (s *Store) serveOnce(c *wire.Conn, anew bool) (serving rules.Serving, sole bool, err error) {
-	proved, lost := s.isProved(), s.origin.lost.Load()
+	proved, lost, latest := s.isProved(), s.origin.lost.Load(), lessor.Instant(0)
 	if !proved {
 		c.Begin(begin, brief)
 		c.Add(wire.Step{Verb: "commit as a heartbeat does", Stmt: proof}, wire.Int8(s.proofKey))
@@ -126,7 +127,7 @@ func (s *Store) serveOnce(c *wire.Conn, anew bool) (serving rules.Serving, sole 
 		s.addCheck(c)
 		c.Add(wire.Step{Verb: "lock serving", Stmt: lockServing})
 		c.Add(wire.Step{Verb: "serve", Stmt: serve, Each: func(r *wire.Row) error {
-			serving, sole = readServing(r), r.Flag()
+			serving, latest, sole = readServing(r), r.Instant(), r.Flag()
 			return nil
 		}}, wire.Flag(anew), wire.Int8(s.stream.id.Load()), wire.Int8(deadAfter.Milliseconds()))
 	})
@@ -136,10 +137,14 @@ func (s *Store) serveOnce(c *wire.Conn, anew bool) (serving rules.Serving, sole 
 	if err == nil && !lost && s.origin.lost.Load() {
 		return serving, sole, errWentBack
 	}
-	if err == nil && !proved {
+	if err != nil {
+		return serving, sole, err
+	}
+	s.seen(serving, latest)
+	if !proved {
 		s.prove()
 	}
-	return serving, sole, err
+	return serving, sole, nil
 }
 
 // SoleNode implements scheduler.Tx.

@@ -226,3 +226,26 @@ func TestDroppedStreamIsReplaced(t *testing.T) {
 		}
 	}
 }
+
+// TestFencesPassAClockThatWasSetBack: the clock was ahead before this node came, and other nodes may have given fences
+// above that moment which are lost. The floor under fences must be above them.
+func TestFencesPassAClockThatWasSetBack(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, Config{URL: url})
+	readAll(t, url, "update serving set latest = floor(extract(epoch from clock_timestamp()) * 1000)::bigint + 3600000",
+		nil)
+	serving, err := s.Serve(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, url, fmt.Sprintf("delete from stream where id = %d", s.stream.id.Load()), nil)
+	for _, want := range []error{scheduler.ErrAgain, scheduler.ErrWentBack, nil} {
+		if err := write(t.Context(), s, "x", nil); !errors.Is(err, want) {
+			t.Fatalf("a write: %v, want %v", err, want)
+		}
+	}
+	after, err := s.Serve(t.Context(), false)
+	if ahead := serving.LastBeat.Add(time.Hour); err != nil || after.Fence <= int64(ahead) {
+		t.Errorf("the floor of fences is %d, %v; want one above %d", after.Fence, err, ahead)
+	}
+}
