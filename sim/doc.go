@@ -59,6 +59,6 @@
 //	go run ./sim -seed 171 -for 3m54s -nodes 4 -workers 3 -tenants 1 -faults 'messages,commits,hang,drift,failover'
 //
 // A world lives an hour of simulated time, in which traffic comes and goes (traffic.go), and then as long as everything
-// takes to end. That costs a processor about 0.2 s. `go test ./sim` runs 2,000 worlds, in three and a half minutes of
+// takes to end. That costs a processor about 0.2 s. `go test ./sim` runs 2,000 worlds, in about four minutes of
 // two processors, and `make soak` as many as SEEDS and TIME say.
 package main

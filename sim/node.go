@@ -59,7 +59,9 @@ func (w *world) start(i int) {
 			t.sleep(10 * time.Second)
 		}
 	})
-	w.spawn(n.name+"/events", n, n.follow)
+	if random.IntN(3) == 0 { // as in life, records are sent to few nodes
+		w.spawn(n.name+"/events", n, n.follow)
+	}
 	w.spawn(n.name+"/lanes", n, func(t *task) {
 		for {
 			t.sleep(w.pace.Lanes)

@@ -105,9 +105,9 @@ func (w *world) configure(r *rand.Rand) {
 	w.pace = scheduler.Pace{
 		// seldom, since most steps of a simulated hour do nothing else. One and a half times as much must be less than
 		// a second, after which the floor moves.
-		Serve:  time.Duration(pick(250, 600, 600, 600)) * time.Millisecond,
-		Follow: time.Duration(pick(100, 600, 600, 600)) * time.Millisecond,
-		Shared: seconds(2, 10), Lanes: seconds(180, 600),
+		Serve:  time.Duration(pick(250, 600, 600, 600, 600, 600, 600, 600)) * time.Millisecond,
+		Follow: time.Duration(pick(100, 600, 600, 600, 600, 600, 600, 600)) * time.Millisecond,
+		Shared: seconds(2, 10), Lanes: seconds(45, 180),
 	}
 }
 

@@ -13,7 +13,7 @@ type traffic struct {
 func (w *world) alternateTraffic(t *task) {
 	r := w.rng("tide")
 	for ; !w.quiet; w.traffic.paused = !w.traffic.paused {
-		long := time.Duration(30+r.IntN(120)) * time.Second
+		long := time.Duration(15+r.IntN(60)) * time.Second
 		if w.traffic.paused {
 			long = time.Duration(60+r.IntN(660)) * time.Second
 		}
