@@ -17,13 +17,16 @@ var ctx = context.Background()
 // longGap is longer than a gap in service that the ttl of a lease covers.
 const longGap = 1200 * time.Millisecond
 
-// served notes that a node could have committed a heartbeat now.
+// served notes that a node could have committed a heartbeat now. If no node outlived a gap, and the clock was set back
+// by as much meanwhile, nothing shows that there was one.
 func (w *world) served() {
 	b := w.known
 	if w.now-b.servedAt > longGap {
 		b.floor, b.gapAt = w.now, b.servedAt
+		outlived := func(n *node) bool { return !n.dead && n.startedAt < b.gapAt }
+		b.gapHidden = w.clock().Sub(b.servedClock).Abs() < longGap && !slices.ContainsFunc(w.nodes, outlived)
 	}
-	b.servedAt = w.now
+	b.servedAt, b.servedClock = w.now, w.clock()
 }
 
 // committed notes the answer that a node got to its commit.

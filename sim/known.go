@@ -26,11 +26,14 @@ type knowledge struct {
 	servedAt time.Duration                 // when a node last could have committed a heartbeat
 	floor    time.Duration                 // when that began again after a gap; in true time, and at the latest
 	gapAt    time.Duration                 // when that gap began
-	backAt   time.Duration                 // when the database last went back; 0 = never
-	setAt    time.Duration                 // when its clock was last set; -1 = never
-	sets     int                           // how often it was set
-	open     int                           // jobs that have not ended, about
-	settings operatorSettings
+	// servedClock is what the database's clock said at servedAt. It may have hidden the gap.
+	servedClock lessor.Instant
+	gapHidden   bool
+	backAt      time.Duration // when the database last went back; 0 = never
+	setAt       time.Duration // when its clock was last set; -1 = never
+	sets        int           // how often it was set
+	open        int           // jobs that have not ended, about
+	settings    operatorSettings
 }
 
 // knownSubmission is what is known of a submission, which may have been sent several times.

@@ -21,6 +21,8 @@ type node struct {
 	world *world
 	name  string
 	rate  float64 // how fast its clock goes
+
+	startedAt time.Duration
 	*scheduler.Manual
 	store *memory.Store
 
@@ -37,7 +39,7 @@ type node struct {
 // start begins a process in the place of the i-th node.
 func (w *world) start(i int) {
 	w.lives[i]++
-	n := &node{world: w, name: fmt.Sprintf("node-%d.%d", i, w.lives[i]), rate: 1 + w.drift(uint64(i))}
+	n := &node{world: w, name: fmt.Sprintf("node-%d.%d", i, w.lives[i]), rate: 1 + w.drift(uint64(i)), startedAt: w.now}
 	random := w.rng(n.name)
 	n.store = w.db.Open(n.name)
 	cfg := w.config
