@@ -88,6 +88,15 @@ func (s *Store) begin(c marked) (err error) {
 // floorSetting holds Serving.Fence.
 const floorSetting = "sqlite.floor"
 
+const (
+	// lastFence reads the highest fence of a job.
+	lastFence = "select coalesce(max(fence), 0) from (select fence from queue union all select fence from delayed" +
+		" union all select fence from lease union all select fence from done)"
+	// moreFence is how many fences a job may have got that are lost. They follow each other while the clock is behind
+	// them, because it was set back.
+	moreFence = 1000
+)
+
 // raiseFloor loads Serving.Fence, and raises it if the database may be an older copy, or lost commits that an operator
 // gave up: if it was used before and its mark is empty.
 func (s *Store) raiseFloor(c marked) error {
@@ -103,7 +112,11 @@ func (s *Store) raiseFloor(c marked) error {
 		}
 	}
 	if c == (marked{}) && s.commits > 0 {
-		serving.Fence = max(serving.Fence, int64(s.clock.read().Wall))
+		last, err := count(s.writer.conn, lastFence)
+		if err != nil {
+			return fault("read the last fence", err)
+		}
+		serving.Fence = max(serving.Fence, int64(s.clock.read().Wall), last+moreFence)
 	}
 	s.clock.keep(rules.ClockReading{}, serving)
 	return nil

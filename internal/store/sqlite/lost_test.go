@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -305,4 +306,21 @@ func TestHardLinkIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	openAt(t, Config{Path: path})
+}
+
+// TestFencesPassAClockThatWasSetBack: a job got a fence while the clock was ahead, and the store may have lost others.
+func TestFencesPassAClockThatWasSetBack(t *testing.T) {
+	for name, end := range map[string]rules.End{"lease": {}, "done": completed, "delayed": failed, "queue": released} {
+		s := openAt(t, Config{Now: func() time.Time { return time.Now().Add(time.Hour) }})
+		held := leased(t, s, 1)
+		if name != "lease" {
+			update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held), end) })
+		}
+		inView(t, crashed(t, s), func(v scheduler.View) error {
+			if floor := v.Serving().Fence; floor <= held[0].Turn.Fence {
+				t.Errorf("%s: the floor of fences is %d, want one above %d", name, floor, held[0].Turn.Fence)
+			}
+			return nil
+		})
+	}
 }
