@@ -69,6 +69,25 @@ func awaitHanging(t *testing.T, url string, n int) {
 	}
 }
 
+// awaitReplay returns when a query on the standby sees all that the standby has received until now. A commit waits for
+// the standby's disk, and not for its queries.
+func awaitReplay(t *testing.T, standby string) {
+	t.Helper()
+	received := ""
+	readAll(t, standby, "select pg_last_wal_receive_lsn()", func(values [][]byte) { received = string(values[0]) })
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		replayed := false
+		readAll(t, standby, fmt.Sprintf("select pg_last_wal_replay_lsn() >= '%s'", received),
+			func(values [][]byte) { replayed = string(values[0]) == "t" })
+		if replayed {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the standby has not replayed all up to %s, which it received half a minute ago", received)
+		}
+	}
+}
+
 // TestCommitThatTheStandbyLacksIsUnknown: the outcome of a commit is unknown, however the wait for the standby ended,
 // until a later commit has reached the standby.
 func TestCommitThatTheStandbyLacksIsUnknown(t *testing.T) {
@@ -136,6 +155,7 @@ func TestCommitThatTheStandbyLacksIsUnknown(t *testing.T) {
 	if whenSettled != nil {
 		t.Errorf("a commit that reached the standby in the end: %v, want no error", whenSettled)
 	}
+	awaitReplay(t, standby.URL("postgres"))
 	readAll(t, standby.URL("postgres"), "select count(*) from setting where name = 'settled'", func(values [][]byte) {
 		if string(values[0]) != "1" {
 			t.Errorf("the standby has %s rows of an acknowledged commit, want 1", values[0])
