@@ -60,5 +60,6 @@
 //
 // A world lives an hour of simulated time, in which traffic comes and goes (traffic.go), and then as long as everything
 // takes to end. That costs a processor about 0.2 s. `go test ./sim` runs 2,000 worlds, in about four minutes of
-// two processors, and `make soak` as many as SEEDS and TIME say.
+// two processors, and `make soak` as many as SEEDS and TIME say. With -storm a world has several nodes and seven times
+// as many faults, and takes twice as long.
 package main

@@ -30,6 +30,9 @@ func (w *world) causeFaults(t *task) {
 		return
 	}
 	every := min(time.Duration(20+r.IntN(300))*time.Second, w.plan.Length/4)
+	if w.plan.Storm {
+		every /= 7
+	}
 	for {
 		t.sleep(time.Duration(r.ExpFloat64()*float64(every)) + time.Second)
 		if w.quiet {

@@ -27,6 +27,7 @@ func command(args []string, out io.Writer) error {
 	first := f.Uint64("first", 1, "the `number` of the first world of many")
 	seeds := f.Uint64("seeds", 2000, "how many worlds to live")
 	length := f.Duration("for", time.Hour, "how long each world lives")
+	storm := f.Bool("storm", false, "have several nodes, twice as many kinds of faults, and seven times as many faults")
 	limit := f.Duration("time", 0, "begin no new world after this `time`; 0 = none is too late")
 	nodes := f.Int("nodes", 0, "with -seed: nodes; 0 = as the seed says")
 	workers := f.Int("workers", 0, "with -seed: workers; 0 = as the seed says")
@@ -37,10 +38,13 @@ func command(args []string, out io.Writer) error {
 		return err
 	}
 	if *seed == 0 {
-		s := &soak{out: out, next: *first, last: *first + *seeds - 1, length: *length, began: time.Now(), limit: *limit}
+		s := &soak{
+			out: out, next: *first, last: *first + *seeds - 1, length: *length, storm: *storm,
+			began: time.Now(), limit: *limit,
+		}
 		return s.run()
 	}
-	p := PlanOf(*seed, *length)
+	p := PlanOf(*seed, *length, *storm)
 	for _, set := range []struct{ to, from *int }{{&p.Nodes, nodes}, {&p.Workers, workers}, {&p.Tenants, tenants}} {
 		if *set.from != 0 {
 			*set.to = *set.from
@@ -69,6 +73,7 @@ func command(args []string, out io.Writer) error {
 // soak runs many worlds, one on each processor, until one of them breaks a promise.
 type soak struct {
 	length, limit time.Duration
+	storm         bool
 	began         time.Time
 
 	mu         sync.Mutex
@@ -87,7 +92,7 @@ func (s *soak) run() error {
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for seed, ok := s.take(); ok; seed, ok = s.take() {
-				p := PlanOf(seed, s.length)
+				p := PlanOf(seed, s.length, s.storm)
 				counts, _, failure := Run(p, nil)
 				s.add(p, counts, failure)
 			}

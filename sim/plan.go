@@ -42,12 +42,14 @@ type Plan struct {
 	Tenants   int
 	Length    time.Duration
 	Faults    []Fault
+	Storm     bool          // faults come seven times as often
 	Handovers float64       // the share of statements at which others may run
 	Latency   time.Duration // of such a statement, on average
 }
 
-// PlanOf returns the plan of a seed. Most worlds are small: faults of interleavings need few that interleave.
-func PlanOf(seed uint64, length time.Duration) Plan {
+// PlanOf returns the plan of a seed. Most worlds are small: faults of interleavings need few that interleave. In a
+// storm there are several nodes, and twice as many kinds of faults.
+func PlanOf(seed uint64, length time.Duration, storm bool) Plan {
 	r := rand.New(rand.NewPCG(seed, 1))
 	small := func(most int) int { return 1 + int(float64(most)*r.Float64()*r.Float64()) }
 	p := Plan{
@@ -57,9 +59,13 @@ func PlanOf(seed uint64, length time.Duration) Plan {
 	if r.IntN(20) == 0 {
 		p.Workers, p.Tenants = 50, 20
 	}
+	kinds := 1
+	if p.Storm = storm; storm {
+		p.Nodes, kinds = 2+r.IntN(4), 2
+	}
 	if r.IntN(8) > 0 { // one of eight worlds is without faults
 		for _, f := range AllFaults {
-			if r.IntN(3) == 0 {
+			if r.IntN(3) < kinds {
 				p.Faults = append(p.Faults, f)
 			}
 		}
@@ -75,8 +81,12 @@ func (p *Plan) Command() string {
 	for i, f := range p.Faults {
 		faults[i] = string(f)
 	}
-	return fmt.Sprintf("go run ./sim -seed %d -for %v -nodes %d -workers %d -tenants %d -faults '%s'",
-		p.Seed, p.Length, p.Nodes, p.Workers, p.Tenants, strings.Join(faults, ","))
+	storm := ""
+	if p.Storm {
+		storm = " -storm"
+	}
+	return fmt.Sprintf("go run ./sim -seed %d%s -for %v -nodes %d -workers %d -tenants %d -faults '%s'",
+		p.Seed, storm, p.Length, p.Nodes, p.Workers, p.Tenants, strings.Join(faults, ","))
 }
 
 // configure draws the settings of the server.

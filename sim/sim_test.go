@@ -59,7 +59,7 @@ func checkReached(t *testing.T, dir string) {
 // TestSameSeedSameTrace runs each world twice.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 6; seed++ {
-		p := PlanOf(seed, 10*time.Minute)
+		p := PlanOf(seed, 10*time.Minute, seed%2 == 0)
 		p.Faults = AllFaults
 		first, trace, _ := Run(p, nil)
 		second, again, _ := Run(p, io.Discard)
