@@ -36,11 +36,13 @@ func (s *watched) Update(ctx context.Context, fn func(scheduler.Tx) error) error
 }
 
 // Send implements scheduler.Store.
-func (s *watched) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (func() error, error) {
+func (s *watched) Send(
+	ctx context.Context, on scheduler.Footing, fn func(scheduler.Tx) error,
+) (func() error, error) {
 	if err := s.reach(); err != nil {
 		return nil, err
 	}
-	wait, err := s.Store.Send(ctx, sole, fn)
+	wait, err := s.Store.Send(ctx, on, fn)
 	if err != nil {
 		return nil, err
 	}

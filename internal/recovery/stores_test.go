@@ -115,9 +115,9 @@ func (s *clocked) Update(ctx context.Context, fn func(scheduler.Tx) error) error
 	return s.Store.Update(ctx, fn)
 }
 
-func (s *clocked) Send(ctx context.Context, lone bool, fn func(scheduler.Tx) error) (func() error, error) {
+func (s *clocked) Send(ctx context.Context, on scheduler.Footing, fn func(scheduler.Tx) error) (func() error, error) {
 	s.setClock()
-	return s.Store.Send(ctx, lone, fn)
+	return s.Store.Send(ctx, on, fn)
 }
 
 func (s *clocked) View(ctx context.Context, fn func(scheduler.View) error) error {

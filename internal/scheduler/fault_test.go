@@ -46,7 +46,7 @@ func (f *faulty) Update(ctx context.Context, fn func(scheduler.Tx) error) error 
 	return err
 }
 
-func (f *faulty) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+func (f *faulty) Send(ctx context.Context, _ scheduler.Footing, fn func(scheduler.Tx) error) (func() error, error) {
 	return sendByUpdate(ctx, f, fn)
 }
 

@@ -16,8 +16,8 @@ type slowStore struct {
 	now *lessor.Instant
 }
 
-func (s slowStore) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (func() error, error) {
-	return s.Store.Send(ctx, sole, func(tx scheduler.Tx) error { return fn(slowTx{tx, s.now}) })
+func (s slowStore) Send(ctx context.Context, on scheduler.Footing, fn func(scheduler.Tx) error) (func() error, error) {
+	return s.Store.Send(ctx, on, func(tx scheduler.Tx) error { return fn(slowTx{tx, s.now}) })
 }
 
 func (s slowStore) Update(ctx context.Context, fn func(scheduler.Tx) error) error {

@@ -19,7 +19,7 @@ type rareWork struct {
 // commit answers w: its hot calls share one transaction, and each rare change has one of its own.
 func (l *loop) commit(ctx context.Context, w *work) error {
 	err := l.commitCalls(ctx, w)
-	if err == nil && (len(w.changes) > 0 || l.rareDue()) {
+	if err == nil && len(w.changes) > 0 {
 		err = l.awaitAll(ctx)
 	}
 	for _, c := range w.changes {
@@ -30,6 +30,9 @@ func (l *loop) commit(ctx context.Context, w *work) error {
 		}
 	}
 	for _, r := range l.rare {
+		if err == nil && len(l.pending) > 0 && r.due() {
+			err = l.awaitAll(ctx)
+		}
 		if err == nil && r.due() {
 			err = r.do(ctx)
 		}
@@ -46,7 +49,7 @@ func (l *loop) rareDue() bool {
 // this one is pending.
 func (l *loop) commitCalls(ctx context.Context, w *work) error {
 	if l.soleNode() {
-		return l.send(ctx, w, true)
+		return l.send(ctx, w, Sole)
 	}
 	if err := l.awaitAll(ctx); err != nil {
 		l.refuse(w.hot(), err)
@@ -146,7 +149,7 @@ const maxPending = 2
 // its duration, until the callers that it answered call again.
 func (l *loop) commitShared(ctx context.Context, w *work) error {
 	start := l.now()
-	if err := l.send(ctx, w, false); err != nil {
+	if err := l.send(ctx, w, Shared); err != nil {
 		return err
 	}
 	err := l.awaitAll(ctx)
@@ -157,15 +160,18 @@ func (l *loop) commitShared(ctx context.Context, w *work) error {
 }
 
 // send does the work of the hot calls in one transaction and returns when its commit is pending.
-func (l *loop) send(ctx context.Context, w *work, sole bool) error {
+func (l *loop) send(ctx context.Context, w *work, on Footing) error {
 	if len(l.pending) == maxPending {
 		if err := l.awaitOldest(ctx); err != nil {
 			l.refuse(w.hot(), err)
 			return err
 		}
 	}
+	if len(l.pending) > 0 {
+		on = Behind
+	}
 	c := &pendingCommit{p: &pass{l: l}, w: w, start: l.now(), done: make(chan struct{})}
-	wait, err := l.store.Send(ctx, sole, func(tx Tx) error {
+	wait, err := l.store.Send(ctx, on, func(tx Tx) error {
 		return c.p.begin(ctx, tx, func(p *pass) error { return p.run(ctx, w) })
 	})
 	if err != nil {

@@ -123,7 +123,7 @@ func (d soleStore) Update(ctx context.Context, fn func(scheduler.Tx) error) erro
 	return d.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(soleTx{tx}) })
 }
 
-func (d soleStore) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+func (d soleStore) Send(ctx context.Context, _ scheduler.Footing, fn func(scheduler.Tx) error) (func() error, error) {
 	return sendByUpdate(ctx, d, fn)
 }
 

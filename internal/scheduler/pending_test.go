@@ -21,12 +21,16 @@ type pendingStore struct {
 	unknown bool            // the answer to the next commit is lost
 	pending []chan struct{} // oldest first
 	failing int             // how many of the pending commits fail
+	last    scheduler.Footing
 }
 
-func (p *pendingStore) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+func (p *pendingStore) Send(
+	ctx context.Context, on scheduler.Footing, fn func(scheduler.Tx) error,
+) (wait func() error, err error) {
 	time.Sleep(p.takes)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.last = on
 	fault := p.fail
 	if p.fail = nil; p.failing > 0 {
 		fault = scheduler.ErrAgain // it is built on a commit that fails
@@ -117,6 +121,25 @@ func (w *world) asking(worker string) <-chan *lessor.Grant {
 	}()
 	synctest.Wait()
 	return answer
+}
+
+// TestStoreLearnsThatACommitIsBehindAnother: a transaction that builds on a commit whose end the loop does not know
+// says so. The store then fails it with that commit, whoever else knows of the end.
+func TestStoreLearnsThatACommitIsBehindAnother(t *testing.T) {
+	withPendingCommits(t, func(t *testing.T, w *world, commits *pendingStore) {
+		commits.hold(nil, false)
+		for i, want := range []scheduler.Footing{scheduler.Sole, scheduler.Behind} {
+			w.submitting()
+			if commits.last != want {
+				t.Errorf("commit %d was sent with footing %d, want %d", i+1, commits.last, want)
+			}
+		}
+		commits.finishAll()
+		synctest.Wait()
+		if w.submitting(); commits.last != scheduler.Sole {
+			t.Errorf("a commit behind none was sent with footing %d, want %d", commits.last, scheduler.Sole)
+		}
+	})
 }
 
 // TestCallIsAnsweredAfterItsCommit: a parked request gets the job of the commit behind its own. It is answered when

@@ -180,7 +180,7 @@ func (b blind) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return b.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(blindTx{tx}) })
 }
 
-func (b blind) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+func (b blind) Send(ctx context.Context, _ scheduler.Footing, fn func(scheduler.Tx) error) (func() error, error) {
 	return sendByUpdate(ctx, b, fn)
 }
 

@@ -25,7 +25,7 @@ func (s *gatedStore) Update(ctx context.Context, fn func(scheduler.Tx) error) er
 	return s.Store.Update(ctx, fn)
 }
 
-func (s *gatedStore) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+func (s *gatedStore) Send(ctx context.Context, _ scheduler.Footing, fn func(scheduler.Tx) error) (func() error, error) {
 	return sendByUpdate(ctx, s, fn)
 }
 

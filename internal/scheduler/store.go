@@ -19,18 +19,29 @@ type Store interface {
 	Upkeep
 }
 
+// Footing is what a transaction that is sent stands on.
+type Footing int
+
+// The footings.
+const (
+	Shared Footing = iota // other nodes work on the store, too
+	Sole                  // no other node does, and the caller knows how its commits before have ended
+	Behind                // no other node does, and fn builds on a commit whose end the caller does not know
+)
+
 // Transactions reads and writes.
 //
 // An error of fn comes back as it is. A commit fails with any of the errors below. ErrAgain and ErrWentBack come from a
 // store that is Shared only.
 type Transactions interface {
 	// Update runs fn in one write transaction and returns after its commit is durable. Writers run one at a time. If fn
-	// returns an error, or the commit fails, nothing was changed, unless the error is ErrUnknownOutcome.
+	// returns an error, or the commit fails, nothing was changed, unless the error is ErrUnknownOutcome. The caller
+	// knows how the commits that it sent before have ended.
 	Update(ctx context.Context, fn func(Tx) error) error
 	// Send is Update that may return once the commit was sent; wait returns what Update would have. The clock of the
 	// transaction may be reckoned. A sole node may send the next transaction before the commit has ended; what the next
 	// one reads waits by itself. It fails with ErrAgain if the one before fails, or if the node was not the only one.
-	Send(ctx context.Context, sole bool, fn func(Tx) error) (wait func() error, err error)
+	Send(ctx context.Context, on Footing, fn func(Tx) error) (wait func() error, err error)
 	// View runs fn on one consistent snapshot of what was committed. Views run beside each other and beside Update.
 	View(ctx context.Context, fn func(View) error) error
 }

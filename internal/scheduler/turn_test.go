@@ -175,7 +175,7 @@ type refusing struct {
 	refuse atomic.Int32 // how many more
 }
 
-func (s *refusing) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+func (s *refusing) Send(ctx context.Context, _ scheduler.Footing, fn func(scheduler.Tx) error) (func() error, error) {
 	return sendByUpdate(ctx, s, fn)
 }
 

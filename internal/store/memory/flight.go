@@ -69,27 +69,40 @@ func (s *Store) wait(f *flight) error {
 	return err
 }
 
-func (s *Store) decideAll() error {
+// endAll decides the fate of all commits on their way, and forgets them. It returns the error of the first that failed.
+// The writer that has the turn calls it.
+func (s *Store) endAll() error {
 	var first error
 	for len(s.flights) > 0 {
-		if err := s.decideThrough(s.flights[0]); first == nil {
+		if err := s.endOldest(); first == nil {
 			first = err
 		}
 	}
 	return first
 }
 
+// endOldest is endAll for the oldest commit.
+func (s *Store) endOldest() error {
+	f := s.flights[0]
+	err := s.decideThrough(f)
+	s.flights = s.flights[1:]
+	return err
+}
+
 // decideThrough decides the fate of a commit and of those before it, unless that is done, and returns the error of the
-// commit. The commit keeps its result for a caller that waits later.
+// commit. The commit keeps its result for a caller that waits later, and for the transaction behind it.
 func (s *Store) decideThrough(last *flight) error {
-	for !last.decided {
-		f := s.flights[0]
-		f.decide()
-		f.decided = true
-		s.flights = s.flights[1:]
-		s.decided++
-		f.tx.end()
-		f.tx.writes = nil
+	for _, f := range s.flights {
+		if last.decided {
+			break
+		}
+		if !f.decided {
+			f.decide()
+			f.decided = true
+			s.decided++
+			f.tx.end()
+			f.tx.writes = nil
+		}
 	}
 	return last.err
 }

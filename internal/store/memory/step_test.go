@@ -251,9 +251,9 @@ func TestPendingTransactionsCommitInTheirOrder(t *testing.T) {
 			follow(t, a, scheduler.Position{})
 			_, err := a.Serve(t.Context(), false)
 			must(t, err)
-			first, err := a.Send(t.Context(), true, set("x", "1"))
+			first, err := a.Send(t.Context(), scheduler.Sole, set("x", "1"))
 			must(t, err)
-			second, err := a.Send(t.Context(), true, func(tx scheduler.Tx) error {
+			second, err := a.Send(t.Context(), scheduler.Sole, func(tx scheduler.Tx) error {
 				got, err := tx.Setting(t.Context(), "x")
 				if string(got) != "1" {
 					t.Errorf("the second transaction reads %q, want what the first wrote", got)
@@ -275,6 +275,35 @@ func TestPendingTransactionsCommitInTheirOrder(t *testing.T) {
 			}
 			if got := setting(t, b, "x"); got != c.want {
 				t.Errorf("another node reads %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestFailureFailsTheNextTransaction: a transaction behind one that fails does not commit, whether the one before fails
+// before it begins or while it is at work.
+func TestFailureFailsTheNextTransaction(t *testing.T) {
+	for name, during := range map[string]bool{"before": false, "during": true} {
+		t.Run(name, func(t *testing.T) {
+			s, _, a, b := stepped(t)
+			follow(t, a, scheduler.Position{})
+			_, err := a.Serve(t.Context(), false)
+			must(t, err)
+			s.fates = []memory.Fate{memory.Refused}
+			first, err := a.Send(t.Context(), scheduler.Sole, set("x", "1"))
+			must(t, err)
+			if !during {
+				_ = first() // it is refused
+			}
+			second, err := a.Send(t.Context(), scheduler.Behind, func(tx scheduler.Tx) error {
+				_ = first() // the same
+				return set("y", "1")(tx)
+			})
+			if err == nil {
+				err = second()
+			}
+			if got := setting(t, b, "y"); !errors.Is(err, scheduler.ErrAgain) || got != "" {
+				t.Errorf("behind a refused commit: %v, stored %q, want %v and nothing", err, got, scheduler.ErrAgain)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ var errBefore = fmt.Errorf("%w: the transaction before failed", scheduler.ErrAga
 
 // Update implements scheduler.Store.
 func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
-	f, err := s.transact(ctx, false, fn)
+	f, err := s.transact(ctx, scheduler.Shared, fn)
 	if err != nil {
 		return err
 	}
@@ -25,8 +25,10 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 
 // Send implements scheduler.Store. The fate of the commit is decided when it is needed: by wait, by the next
 // transaction that is not sent behind it, or by a node that waits for its locks.
-func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
-	f, err := s.transact(ctx, sole, fn)
+func (s *Store) Send(
+	ctx context.Context, on scheduler.Footing, fn func(scheduler.Tx) error,
+) (wait func() error, err error) {
+	f, err := s.transact(ctx, on, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +36,15 @@ func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error
 }
 
 // transact runs fn and sends its commit.
-func (s *Store) transact(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (*flight, error) {
+func (s *Store) transact(
+	ctx context.Context, on scheduler.Footing, fn func(scheduler.Tx) error,
+) (*flight, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
 	s.reach(s.node, "begin")
-	t, err := s.begin(sole)
+	t, err := s.begin(on)
 	if err != nil {
 		return nil, err
 	}
@@ -97,18 +101,23 @@ func (s *Store) leave() {
 }
 
 // begin begins a transaction, if it may be behind commits on their way.
-func (s *Store) begin(sole bool) (*tx, error) {
+func (s *Store) begin(on scheduler.Footing) (*tx, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	guard := sole && s.stream.next != nil && s.db.Clock().Sub(s.served).Abs() < guardFor
-	if guard && len(s.flights) == maxFlights && s.decideThrough(s.flights[0]) != nil || !guard && s.decideAll() != nil {
+	for len(s.flights) > 0 && s.flights[0].decided {
+		if s.endOldest() != nil && on == scheduler.Behind {
+			return nil, errBefore
+		}
+	}
+	guard := on != scheduler.Shared && s.stream.next != nil && s.db.Clock().Sub(s.served).Abs() < guardFor
+	if guard && len(s.flights) == maxFlights && s.endOldest() != nil || !guard && s.endAll() != nil {
 		return nil, errBefore
 	}
 	switch {
 	case s.closed:
 		return nil, errClosed
 	case s.origin.lost:
-		_ = s.decideAll() // the sender has the error
+		_ = s.endAll() // the sender has the error
 		s.renew()
 		return nil, errWentBack
 	case s.differs():

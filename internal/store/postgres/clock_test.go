@@ -130,7 +130,7 @@ func TestReckonedTimeIsNotBehindAView(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wait, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
+		wait, err := s.Send(t.Context(), scheduler.Sole, func(sent scheduler.Tx) error {
 			reckoned = sent.(*tx).guard
 			if now := sent.Now(); now < read {
 				t.Errorf("the reckoned time is %v, want no earlier than %v of the view", now, read)

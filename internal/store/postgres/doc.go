@@ -39,7 +39,7 @@
 //   - A node never misses a change of another node in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap,
 //     TestGuardFailsTheCommitIfAnotherNodeWrote).
 //   - Transactions behind each other are committed in their order; if one fails, so do those behind it
-//     (TestPendingTransactionsCommitInTheirOrder).
+//     (TestPendingTransactionsCommitInTheirOrder, TestFailureFailsTheNextTransaction).
 //   - Time in which no node served is not charged (TestServeAgreesWithTheRules); a node that starts moves no floor
 //     (TestStartMovesNoFloor).
 //   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table

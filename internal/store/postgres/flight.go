@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,12 +26,11 @@ type flight struct {
 
 	reckoned reckoning // what the guard read
 
-	done     chan struct{} // closed when the fields below are known
-	err      error
-	answered atomic.Bool // the sender has err
-	dead     bool        // its connection is of no more use
-	used     bool        // there is a change with its number
-	lost     bool        // its outcome is unknown
+	done chan struct{} // closed when the fields below are known
+	err  error
+	dead bool // its connection is of no more use
+	used bool // there is a change with its number
+	lost bool // its outcome is unknown
 }
 
 // maxFlights is how many commits may be on their way: one that the server works on, and one behind it.
@@ -74,15 +72,14 @@ func (f *flight) resolve(why error) {
 
 func (f *flight) wait() error {
 	<-f.done
-	f.answered.Store(true)
 	return f.err
 }
 
-// over reports whether the commit has ended and, if it failed, the sender has the error.
+// over reports whether the commit has ended.
 func (f *flight) over() bool {
 	select {
 	case <-f.done:
-		return f.err == nil || f.answered.Load()
+		return true
 	default:
 		return false
 	}

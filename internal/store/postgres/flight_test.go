@@ -23,7 +23,7 @@ func TestNextTransactionSeesThePendingOne(t *testing.T) {
 	ctx := t.Context()
 	var waits []func() error
 	for n := byte(1); n <= 20; n++ {
-		wait, err := s.Send(ctx, true, func(tx scheduler.Tx) error {
+		wait, err := s.Send(ctx, scheduler.Sole, func(tx scheduler.Tx) error {
 			was, err := tx.Setting(ctx, "n")
 			if n > 1 && (len(was) != 1 || was[0] != n-1) {
 				t.Errorf("transaction %d reads %v, want %d of the one before", n, was, n-1)
@@ -45,31 +45,41 @@ func TestNextTransactionSeesThePendingOne(t *testing.T) {
 	}
 }
 
-// TestFailureFailsTheNextTransaction: a transaction that was begun behind one that fails does not commit. Later ones
-// do.
+// TestFailureFailsTheNextTransaction: a transaction behind one that fails does not commit, also if the failure was
+// reported before it begins. Later ones do.
 func TestFailureFailsTheNextTransaction(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
-	send := func(name string, fn func(tx scheduler.Tx) error) (func() error, error) {
-		return s.Send(ctx, true, func(tx scheduler.Tx) error {
+	send := func(name string, on scheduler.Footing, fn func(tx scheduler.Tx) error) (func() error, error) {
+		return s.Send(ctx, on, func(tx scheduler.Tx) error {
 			return errors.Join(tx.SaveSetting(ctx, name, []byte("x")), fn(tx))
 		})
 	}
-	wait, err := send("first", func(tx scheduler.Tx) error {
-		// There is no such row.
-		return tx.Move(ctx, []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}})
-	})
-	if err != nil {
-		t.Fatal(err)
+	nothing := func(scheduler.Tx) error { return nil }
+	for _, known := range []bool{false, true} { // whether anybody knows that the first has failed
+		wait, err := send("first", scheduler.Sole, func(tx scheduler.Tx) error {
+			// There is no such row.
+			return tx.Move(ctx, []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails := func() {
+			if err := wait(); !errors.Is(err, scheduler.ErrMoved) {
+				t.Errorf("the first transaction: got error %v, want %v", err, scheduler.ErrMoved)
+			}
+		}
+		if known {
+			fails()
+		}
+		_, err = send("second", scheduler.Behind, nothing)
+		if !errors.Is(err, scheduler.ErrAgain) {
+			t.Errorf("the second transaction, the end of the first is known: %v: got error %v, want %v", known, err,
+				scheduler.ErrAgain)
+		}
+		fails()
 	}
-	_, err = send("second", func(scheduler.Tx) error { return nil })
-	if !errors.Is(err, scheduler.ErrAgain) {
-		t.Errorf("the second transaction: got error %v, want %v", err, scheduler.ErrAgain)
-	}
-	if err := wait(); !errors.Is(err, scheduler.ErrMoved) {
-		t.Errorf("the first transaction: got error %v, want %v", err, scheduler.ErrMoved)
-	}
-	wait, err = send("third", func(scheduler.Tx) error { return nil })
+	wait, err := send("third", scheduler.Sole, nothing)
 	if err == nil {
 		err = wait()
 	}
@@ -90,7 +100,7 @@ func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(schedul
 	wait func() error, alone bool,
 ) {
 	t.Helper()
-	wait, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
+	wait, err := s.Send(t.Context(), scheduler.Sole, func(sent scheduler.Tx) error {
 		alone = sent.(*tx).guard
 		held, err := sent.Leases(t.Context(), ids)
 		if err != nil {
@@ -186,7 +196,7 @@ func TestGuardedLockFailsAfterOthersWrote(t *testing.T) {
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	s.alone(t, nil)
 	ids := leaseJobs(t, other, 1)
-	_, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
+	_, err := s.Send(t.Context(), scheduler.Sole, func(sent scheduler.Tx) error {
 		if !sent.(*tx).guard {
 			t.Fatal("the store does not believe it is alone")
 		}

@@ -67,7 +67,7 @@ func TestRepeatedRequestIsFound(t *testing.T) {
 		if !alone {
 			return found, s.Update(t.Context(), ask)
 		}
-		wait, err := s.Send(t.Context(), true, ask)
+		wait, err := s.Send(t.Context(), scheduler.Sole, ask)
 		if err == nil {
 			err = wait()
 		}

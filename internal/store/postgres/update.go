@@ -22,7 +22,7 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 		return err
 	}
 	defer s.turn.Leave()
-	f, err := s.transact(ctx, clockRead, fn)
+	f, err := s.transact(ctx, clockRead, false, fn)
 	if err != nil {
 		return err
 	}
@@ -31,16 +31,18 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 }
 
 // Send implements scheduler.Store. A goroutine reads the answer to the commit and ends with it.
-func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+func (s *Store) Send(
+	ctx context.Context, on scheduler.Footing, fn func(scheduler.Tx) error,
+) (wait func() error, err error) {
 	if err := s.turn.Enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.turn.Leave()
 	k := clockReckoned
-	if sole {
+	if on != scheduler.Shared {
 		k = guarded
 	}
-	f, err := s.transact(ctx, k, fn)
+	f, err := s.transact(ctx, k, on == scheduler.Behind, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +62,16 @@ const (
 	guarded
 )
 
-// transact runs fn and sends its commit.
-func (s *Store) transact(ctx context.Context, k kind, fn func(scheduler.Tx) error) (*flight, error) {
+// transact runs fn and sends its commit. With behind, fn builds on the commits on their way, and fails if one of them
+// has failed, whoever knows of that.
+func (s *Store) transact(ctx context.Context, k kind, behind bool, fn func(scheduler.Tx) error) (*flight, error) {
 	for len(s.flights) > 0 && s.flights[0].over() {
-		_ = s.awaitOldest() // the sender has the error
+		if s.awaitOldest() != nil && behind {
+			return nil, errBefore
+		}
 	}
 	if s.origin.lost.Load() {
-		_ = s.awaitAll() // the same
+		_ = s.awaitAll() // begin fails
 	}
 	if len(s.flights) == maxFlights && s.awaitOldest() != nil {
 		return nil, errBefore

@@ -15,7 +15,7 @@ import (
 // send sends a commit that stores a setting.
 func send(t *testing.T, s *Store, name string) (wait func() error) {
 	t.Helper()
-	wait, err := s.Send(t.Context(), true, func(tx scheduler.Tx) error {
+	wait, err := s.Send(t.Context(), scheduler.Sole, func(tx scheduler.Tx) error {
 		return tx.SaveSetting(t.Context(), name, []byte("x"))
 	})
 	if err != nil {

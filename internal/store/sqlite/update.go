@@ -18,7 +18,7 @@ const probeSetting = "sqlite.probe"
 
 // Update implements scheduler.Store. ctx ends the wait for a turn; it does not interrupt a transaction that has begun.
 func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
-	wait, err := s.Send(ctx, true, fn)
+	wait, err := s.Send(ctx, scheduler.Sole, fn)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,9 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 }
 
 // Send implements scheduler.Store. The commit is in the log when it returns, and on the disk when wait does.
-func (s *Store) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+func (s *Store) Send(
+	ctx context.Context, _ scheduler.Footing, fn func(scheduler.Tx) error,
+) (wait func() error, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
