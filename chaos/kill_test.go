@@ -45,11 +45,7 @@ func (k *killer) kill(servers []*server, n int) {
 		all.Go(func() {
 			for left.Add(-1) >= 0 && time.Now().Before(k.until) {
 				time.Sleep(100*time.Millisecond + rand.N(400*time.Millisecond))
-				s.kill()
-				time.Sleep(rand.N(100 * time.Millisecond))
-				for s.try() != nil { // the database may still be starting
-					time.Sleep(100 * time.Millisecond)
-				}
+				s.restart(100 * time.Millisecond)
 				k.kills.Add(1)
 			}
 		})
@@ -57,4 +53,13 @@ func (k *killer) kill(servers []*server, n int) {
 	all.Wait()
 	k.load.more(50)
 	k.t.Logf("%d kills; %d jobs were acknowledged", k.kills.Load(), k.load.acked.Load())
+}
+
+// restart kills a server and starts it again, at most as much later.
+func (s *server) restart(later time.Duration) {
+	s.kill()
+	time.Sleep(rand.N(later))
+	for s.try() != nil { // the database may still be starting
+		time.Sleep(100 * time.Millisecond)
+	}
 }

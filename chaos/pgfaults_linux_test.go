@@ -42,7 +42,7 @@ var sharedFaults = map[string]sharedFault{
 	}},
 	"backends end and crash": {happen: func(w *shared) {
 		for range 8 {
-			w.ask("select count(pg_terminate_backend(pid)) from pg_stat_activity where pid <> pg_backend_pid()")
+			w.ask(endBackends)
 			time.Sleep(200 * time.Millisecond)
 		}
 		var pid int
@@ -93,10 +93,7 @@ var sharedFaults = map[string]sharedFault{
 	"full disk":    {happen: func(w *shared) { w.injectDisk("pwrite64,fallocate,ftruncate:error=ENOSPC") }},
 	"failed fsync": {happen: func(w *shared) { w.injectDisk("fsync,fdatasync:error=EIO") }},
 	"slow fsync":   {happen: func(w *shared) { w.injectDisk("fsync,fdatasync:delay_exit=1500000") }},
-	"connections cut and half cut": {reach: func(w *shared) string {
-		w.proxy = newProxy(w.T, "unix", w.db.Socket())
-		return "postgres://postgres@" + w.proxy.addr() + "/postgres?sslmode=disable"
-	}, happen: func(w *shared) {
+	"connections cut and half cut": {reach: proxied, happen: func(w *shared) {
 		for _, m := range []mode{cut, deaf, mute, mute} {
 			w.proxy.set(m)
 			time.Sleep(loadTTL)
@@ -112,7 +109,12 @@ var sharedFaults = map[string]sharedFault{
 			w.l.more(10)
 		}
 	}},
+	"several at once": {
+		options: pgtest.Options{FakeClock: "set below"}, reach: proxied, happen: severalAtOnce,
+	},
 }
+
+const endBackends = "select count(pg_terminate_backend(pid)) from pg_stat_activity where pid <> pg_backend_pid()"
 
 // TestHistoriesOnPostgreSQL runs each fault.
 func TestHistoriesOnPostgreSQL(t *testing.T) {
@@ -143,6 +145,11 @@ func (w *shared) ask(text string) string {
 	value, err := w.db.Ask(w.Context(), text)
 	must(w.T, err)
 	return value
+}
+
+func proxied(w *shared) string {
+	w.proxy = newProxy(w.T, "unix", w.db.Socket())
+	return "postgres://postgres@" + w.proxy.addr() + "/postgres?sslmode=disable"
 }
 
 func asynchronous(w *shared) string {

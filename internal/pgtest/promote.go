@@ -66,6 +66,17 @@ func (s *Server) Ask(ctx context.Context, text string) (string, error) {
 	return ask(ctx, s.URL("postgres"), text)
 }
 
+// Hold begins a transaction with a statement, and rolls it back when during has returned.
+func (s *Server) Hold(ctx context.Context, text string, during func()) error {
+	c, err := pgconn.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, "begin; "+text).ReadAll()
+	during()
+	return errors.Join(err, c.Close(ctx))
+}
+
 func ask(ctx context.Context, url, text string) (string, error) {
 	c, err := pgconn.Connect(ctx, url)
 	if err != nil {
