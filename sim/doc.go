@@ -60,6 +60,6 @@
 //
 // A world lives an hour of simulated time, in which traffic comes and goes (traffic.go), and then as long as everything
 // takes to end. That costs a processor about 0.2 s. `go test ./sim` runs 2,000 worlds, in about four minutes of
-// two processors, and `make soak` as many as SEEDS and TIME say. With -storm a world has several nodes and seven times
-// as many faults, and takes twice as long.
+// two processors, and `make soak` as many as SEEDS and TIME say. With -storm a world has several nodes, little silence
+// and seven times as many faults: ten minutes of it (-for 10m) cost as much as an hour of another.
 package main

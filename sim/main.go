@@ -27,7 +27,7 @@ func command(args []string, out io.Writer) error {
 	first := f.Uint64("first", 1, "the `number` of the first world of many")
 	seeds := f.Uint64("seeds", 2000, "how many worlds to live")
 	length := f.Duration("for", time.Hour, "how long each world lives")
-	storm := f.Bool("storm", false, "have several nodes, twice as many kinds of faults, and seven times as many faults")
+	storm := f.Bool("storm", false, "have several nodes, little silence, and seven times as many faults")
 	limit := f.Duration("time", 0, "begin no new world after this `time`; 0 = none is too late")
 	nodes := f.Int("nodes", 0, "with -seed: nodes; 0 = as the seed says")
 	workers := f.Int("workers", 0, "with -seed: workers; 0 = as the seed says")

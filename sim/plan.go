@@ -42,7 +42,7 @@ type Plan struct {
 	Tenants   int
 	Length    time.Duration
 	Faults    []Fault
-	Storm     bool          // faults come seven times as often
+	Storm     bool          // faults come seven times as often, and there is little silence
 	Handovers float64       // the share of statements at which others may run
 	Latency   time.Duration // of such a statement, on average
 }

@@ -15,7 +15,9 @@ func (w *world) alternateTraffic(t *task) {
 	for ; !w.quiet; w.traffic.paused = !w.traffic.paused {
 		long := time.Duration(15+r.IntN(60)) * time.Second
 		if w.traffic.paused {
-			long = time.Duration(60+r.IntN(660)) * time.Second
+			if long = time.Duration(60+r.IntN(660)) * time.Second; w.plan.Storm {
+				long /= 20
+			}
 		}
 		w.traffic.turnsAt = w.now + long
 		t.sleep(long)
