@@ -155,6 +155,7 @@ func (b *knowledge) checkMayBeGranted(h *rules.Held) {
 		b.fail("P4", "job %v was %s at %v and is granted again", j.id, j.final, j.finalAt)
 	}
 	j.fence = max(j.fence, h.Turn.Fence)
+	j.fences = append(j.fences, h.Turn.Fence)
 }
 
 // checkOwner checks whose lane a new lease is of (P14), and that a unique job went to a worker without leases (P11).

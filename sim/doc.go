@@ -13,7 +13,7 @@
 //	task.go, node.go        coroutines, and the processes of the server
 //	client.go               the network: calls and answers are lost, late, or doubled
 //	worker.go, finish.go, turn.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
-//	journal.go, dialog.go   journals and output, questions and messages, with what must hold for them
+//	journal.go, output.go, dialog.go   journals, output, questions and messages, with what must hold for them
 //	monitor.go              the monitor of long jobs, which judges them by their pulses
 //	browse.go, explain.go, badbodies.go    lists, page by page, and bodies that must be refused
 //	fault.go                the faults

@@ -52,6 +52,7 @@ type knownJob struct {
 	knownAt time.Duration
 	lost    bool // the database went back to before it was known
 	fence   int64
+	fences  []int64 // of all its leases
 	final   lessor.State
 	finalAt time.Duration
 	retried bool // by an operator, perhaps
