@@ -63,6 +63,7 @@ var troubles = map[string]func(w *shared) error{
 // severalAtOnce has two or three troubles meet, again and again.
 func severalAtOnce(w *shared) {
 	w.l.h.stepped.Store(true)
+	w.l.outagesAreFree.Store(false) // a worker may meet one fault while it turns to another server because of the first
 	for until := time.Now().Add(*limitFlag); time.Now().Before(until); w.l.more(10) {
 		left := 2 + rand.IntN(2)
 		var all sync.WaitGroup
