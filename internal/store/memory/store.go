@@ -23,7 +23,7 @@ type Store struct {
 	closed   bool
 	writing  *tx       // the transaction that has the turn
 	busy     bool      // a transaction has the turn
-	flights  []*flight // the pending commits, oldest first
+	flights  []*flight // the commits that were sent, oldest first; the next writer forgets those that have ended
 	decided  int
 	seqs     seqs
 	stream   ownStream
