@@ -109,9 +109,7 @@ var sharedFaults = map[string]sharedFault{
 			w.l.more(10)
 		}
 	}},
-	"several at once": {
-		options: pgtest.Options{FakeClock: "set below"}, reach: proxied, happen: severalAtOnce,
-	},
+	"several at once": {reach: proxied, happen: severalAtOnce},
 }
 
 const endBackends = "select count(pg_terminate_backend(pid)) from pg_stat_activity where pid <> pg_backend_pid()"

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// troubles are faults that may meet each other. None of them loses what was acknowledged.
+// troubles are faults that may meet each other. None of them loses what was acknowledged. No clock is set: libfaketime
+// opens a file whenever a time-out of the server fires, and blocks for ever if that interrupts its own opening of it.
 var troubles = map[string]func(w *shared) error{
 	"node stopped": func(w *shared) error {
 		n := w.anyNode()
@@ -46,15 +47,7 @@ var troubles = map[string]func(w *shared) error{
 		w.proxy.set(open)
 		return nil
 	},
-	"clock stepped": func(w *shared) error {
-		step := rand.N(time.Minute) - 30*time.Second
-		if rand.IntN(5) == 0 {
-			step *= 100
-		}
-		return w.db.Step(step)
-	},
 	"table locked": func(w *shared) error { // by a person, who has begun a transaction
-		// not with pg_sleep, which goes by a clock that may be set back
 		_ = w.db.Hold(w.Context(), "lock table job in exclusive mode", func() { time.Sleep(rand.N(loadTTL)) })
 		return nil // the database may be down
 	},
@@ -62,7 +55,6 @@ var troubles = map[string]func(w *shared) error{
 
 // severalAtOnce has two or three troubles meet, again and again.
 func severalAtOnce(w *shared) {
-	w.l.h.stepped.Store(true)
 	w.l.outagesAreFree.Store(false) // a worker may meet one fault while it turns to another server because of the first
 	for until := time.Now().Add(*limitFlag); time.Now().Before(until); w.l.more(10) {
 		left := 2 + rand.IntN(2)
