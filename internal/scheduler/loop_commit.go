@@ -31,7 +31,7 @@ func (l *loop) commit(ctx context.Context, w *work) error {
 	}
 	for _, r := range l.rare {
 		if err == nil && len(l.pending) > 0 && r.due() {
-			err = l.awaitAll(ctx)
+			err = l.awaitAll(ctx) // Update must not build on a commit whose end is unknown
 		}
 		if err == nil && r.due() {
 			err = r.do(ctx)
