@@ -67,8 +67,9 @@ func (c call) String() string {
 
 // history is every call that was made to real servers, with its begin and end.
 type history struct {
-	began   time.Time
-	stepped atomic.Bool // the times in records do not tell an order
+	began    time.Time
+	stepped  atomic.Bool // the times in records do not tell an order
+	wentBack atomic.Bool // acknowledged changes may be lost, or were
 
 	mu     sync.Mutex
 	calls  []call
@@ -96,6 +97,7 @@ func (h *history) violation(format string, args ...any) {
 
 // goesBack notes a time in which the store may have lost acknowledged changes.
 func (h *history) goesBack(do func()) {
+	h.wentBack.Store(true)
 	begin := h.now()
 	do()
 	h.mu.Lock()

@@ -246,9 +246,7 @@ func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant,
 		case known:
 			accepted, pause, wait, failed = one.begin, 0, beatEvery, nil
 		case refused:
-			if l.outagesAreFree.Load() && r.Reason == "expired" {
-				l.lostLease(one, accepted, pause, failed)
-			}
+			l.endedUnderWorker(one, accepted, pause, failed)
 			return false
 		default:
 			wait, failed = repeatAfter, append(failed, one)
@@ -260,9 +258,18 @@ func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant,
 // shortGap is the longest time without service that a lease's ttl must cover (SPEC 2).
 const shortGap = time.Second
 
-// lostLease notes that a worker lost a lease although it tried to send heartbeats all along. If nodes served meanwhile,
-// and only not this worker, because each node that it called died before it answered, that is bad luck.
-func (l *load) lostLease(one call, accepted, pause time.Duration, failed []call) {
+// endedUnderWorker judges the end of a lease whose worker tried to send heartbeats all along. It can only have expired,
+// and not within the ttl of the last accepted heartbeat, unless the store has gone back. A later end is bad luck if
+// nodes served meanwhile, and only not this worker, because each node that it called died before it answered.
+func (l *load) endedUnderWorker(one call, accepted, pause time.Duration, failed []call) {
+	if lived := one.end - accepted; (lived < loadTTL || one.reason != "expired") && !l.h.wentBack.Load() {
+		l.h.violation("lease %.8s of job %s ended (%q) %v after its last accepted heartbeat",
+			one.lease, one.key, one.reason, lived)
+		return
+	}
+	if !l.outagesAreFree.Load() {
+		return
+	}
 	gap := l.h.longestGap(accepted, one.begin)
 	answered := slices.ContainsFunc(failed, func(c call) bool { return !c.cut })
 	l.h.mu.Lock()
