@@ -64,6 +64,16 @@ var soleFaults = map[string]func(w *sole){
 		})
 		time.Sleep(2 * loadTTL) // the workers of lost leases have learnt it
 	},
+	"clock stepped": func(w *sole) {
+		w.l.h.stepped.Store(true)
+		c := newClock(w.T, w.s)
+		for _, d := range []time.Duration{30 * time.Second, 0, -20 * time.Second, time.Hour, 0, time.Hour} {
+			c.step(d)
+			time.Sleep(loadTTL / 2)
+			w.l.more(10)
+		}
+		w.s.restart(100 * time.Millisecond) // with the machine's clock: an hour back
+	},
 	"connections cut and half cut": func(w *sole) {
 		w.l.outagesAreFree.Store(false) // the server serves, and its workers do not reach it
 		for _, m := range []mode{cut, deaf, mute, cut, mute} {

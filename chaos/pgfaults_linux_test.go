@@ -109,6 +109,19 @@ var sharedFaults = map[string]sharedFault{
 			w.l.more(10)
 		}
 	}},
+	"clocks of nodes stepped": {happen: func(w *shared) {
+		var clocks []*clock
+		for _, n := range w.nodes {
+			clocks = append(clocks, newClock(w.T, n))
+		}
+		for _, d := range []time.Duration{30 * time.Second, -20 * time.Second, time.Hour, 0} {
+			for i, c := range clocks {
+				c.step(time.Duration(i-1) * d) // one is behind, one ahead
+			}
+			time.Sleep(loadTTL / 2)
+			w.l.more(10)
+		}
+	}},
 	"several at once": {reach: proxied, happen: severalAtOnce},
 }
 
