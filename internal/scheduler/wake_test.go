@@ -133,6 +133,64 @@ func TestWhatIsFreedWakesRequestsThatLackIt(t *testing.T) {
 	}
 }
 
+// TestCapacityThatComesBackWakesRequests: nobody calls when a temporary capacity expires.
+func TestCapacityThatComesBackWakesRequests(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		none := lessor.CapacityAsk{Busy: lessor.SetTo(int64(10)), ExpiresInS: new(int64(10))}
+		if _, err := w.SetCapacity(w.ctx, anybody, none); err != nil {
+			t.Fatal(err)
+		}
+		got := w.poll(anybody, "waiter", nil)
+		w.submit(nil)
+		time.Sleep(9900 * time.Millisecond)
+		if got.Load() != nil {
+			t.Fatal("a job was granted without capacity")
+		}
+		time.Sleep(time.Second)
+		if got.Load() == nil {
+			t.Error("the request still waits although there is capacity again")
+		}
+	})
+}
+
+// TestEndOfStarvationWakesRequests: units are kept for a job that has starved, until its lock is taken by another. Then
+// the requests that were denied those units may have them.
+func TestEndOfStarvationWakesRequests(t *testing.T) {
+	small := config()
+	small.TotalUnits, small.ReserveUnits = 4, 0
+	inWorld(t, small, func(t *testing.T, w *world) {
+		submit := func(typ string, n int64, lock string) {
+			w.submit(func(s *lessor.Submission) {
+				s.Type, s.RequestedUnits = &typ, &n
+				ofTenant(0, lock)(s)
+			})
+		}
+		submit("first", 2, "")
+		first := w.lease("holder", types("first"))
+		submit("large", 3, "the-lock")
+		for range 5 { // it starves
+			if g, _ := w.ask("asking", types("large")); g != nil {
+				t.Fatalf("granted %+v", g)
+			}
+			time.Sleep(15 * time.Second)
+			w.mustBeat(first)
+		}
+		w.mustComplete(first, "completed") // it fits now, and nobody asks for it
+		submit("waited for", 2, "")
+		got := w.poll(anybody, "waiter", types("waited for"))
+		time.Sleep(5 * time.Second)
+		if got.Load() != nil {
+			t.Fatal("a job was granted units that are kept for another")
+		}
+		submit("locking", 1, "the-lock")
+		w.lease("locker", types("locking"))
+		time.Sleep(10 * time.Millisecond)
+		if got.Load() == nil {
+			t.Error("the request still waits although no units are kept any more")
+		}
+	})
+}
+
 func units(n int64) func(*lessor.Submission) {
 	return func(s *lessor.Submission) { s.RequestedUnits = &n }
 }
