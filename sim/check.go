@@ -132,11 +132,10 @@ func (b *knowledge) bounds(v scheduler.View, all, fresh []*rules.Held) error {
 	for _, h := range fresh {
 		b.checkMayBeGranted(h)
 		b.checkOwner(h, all, fresh, lanes)
-		for _, p := range policies {
-			b.checkPolicy(h, all, lanes, p)
-		}
-		if !slices.ContainsFunc(policies, func(p rules.Policy) bool { return p.Tenant == h.Tenant && p.Class == "" }) {
-			b.checkPolicy(h, all, lanes, rules.Policy{Tenant: h.Tenant})
+		for _, p := range b.governing(lanes[h.Turn.Lane], policies) {
+			if held := p.count(all, lanes); p.Paused || p.Cap != 0 && held > p.Cap {
+				b.fail("P11", "lease %v is one of %d under %+v", h.ID, held, p)
+			}
 		}
 	}
 	return err
@@ -172,24 +171,33 @@ func (b *knowledge) checkOwner(h *rules.Held, all, fresh []*rules.Held, lanes ma
 	}
 }
 
-// checkPolicy checks a new lease against a policy (P11).
-func (b *knowledge) checkPolicy(h *rules.Held, all []*rules.Held, lanes map[rules.LaneID]rules.Lane, p rules.Policy) {
-	covers := func(o *rules.Held) bool {
-		return o.Tenant == p.Tenant && (p.Class == "" || lanes[o.Turn.Lane].Class == p.Class)
+// policy is what was set for a tenant or a class, with the cap in force; 0 = none.
+type policy rules.Policy
+
+// governing returns the policies that a lane is under. Each tenant has one.
+func (b *knowledge) governing(l rules.Lane, set []rules.Policy) (all []policy) {
+	own := rules.Policy{Tenant: l.Tenant}
+	for _, p := range set {
+		switch {
+		case p.Tenant != l.Tenant:
+		case p.Class == "":
+			own = p
+		case p.Class == l.Class:
+			all = append(all, policy(p))
+		}
 	}
-	if !covers(h) {
-		return
+	if own.Cap == 0 && !own.Tenant.IsZero() {
+		own.Cap = b.config.TenantCap
 	}
-	if p.Class == "" && p.Cap == 0 && !p.Tenant.IsZero() {
-		p.Cap = b.config.TenantCap
-	}
-	held := 0
-	for _, o := range all {
-		if covers(o) {
+	return append(all, policy(own))
+}
+
+// count returns how many leases a policy covers.
+func (p *policy) count(all []*rules.Held, lanes map[rules.LaneID]rules.Lane) (held int) {
+	for _, h := range all {
+		if h.Tenant == p.Tenant && (p.Class == "" || lanes[h.Turn.Lane].Class == p.Class) {
 			held++
 		}
 	}
-	if p.Paused || p.Cap != 0 && held > p.Cap {
-		b.fail("P11", "lease %v is one of %d under %+v", h.ID, held, p)
-	}
+	return held
 }

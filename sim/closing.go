@@ -16,6 +16,7 @@ func (w *world) checkRegularly(t *task) {
 	for i := 1; ; i++ {
 		t.sleep(5 * time.Second)
 		w.read(w.known.scan)
+		w.known.checkWaits()
 		if i%60 == 0 {
 			w.known.records()
 			w.known.checkRecords()

@@ -20,6 +20,7 @@
 //	known.go                what callers know from answers alone
 //	check.go, closing.go    what must hold at every commit, and at the end
 //	cause.go                what must hold for the end of a lease: it has a cause, and comes neither early nor late
+//	waits.go                requests that wait: none may do so beside a job that it may have
 //	calm.go                 the calm in which everything must end
 //	shrink.go               the search for a small world that breaks the same promise
 //
@@ -32,7 +33,7 @@
 //	P5   no lease expires early, in true time       at every commit
 //	P6   nor more than two seconds late             at every commit, and every five seconds
 //	P7   outages are free                           at every commit
-//	P8   every job ends                             in the calm at the end
+//	P8   every job ends                             in the calm at the end; no request waits beside a job for it
 //	P9   attempts are bounded                       at every commit that grants, and every five minutes
 //	P10  a tick makes one job                       every five minutes
 //	P11  units, caps, locks, unique, pauses         at every commit that grants

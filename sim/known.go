@@ -34,6 +34,10 @@ type knowledge struct {
 	sets        int           // how often it was set
 	open        int           // jobs that have not ended, about
 	settings    operatorSettings
+
+	waiting       []*wait // requests that nodes hold
+	matchesBefore []match // at the last check
+	movesBefore   int     // grants and ends until then
 }
 
 // knownSubmission is what is known of a submission, which may have been sent several times.

@@ -124,6 +124,7 @@ func (k *worker) request() {
 	k.last = &r
 	sent := k.world.now
 	grants, err := call(k.client, "request", func(ctx context.Context, n *node) ([]lessor.Grant, error) {
+		defer k.world.known.waits(k, &r)()
 		grants, denial, err := n.Request(ctx, k.caller, r)
 		if err == nil && len(grants) == 0 {
 			k.denied(denial)
