@@ -45,12 +45,24 @@ func (w *world) calm() {
 			w.fail("P8", "after %v without faults: %s", patience, left)
 		}
 	}
+	w.checkAnswered()
 	w.spawn("patrol", nil, func(t *task) {
 		for _, n := range w.nodes {
 			w.drifts(t, n)
 		}
 	})
 	for until := w.now + 5*time.Second; w.step(until); {
+	}
+}
+
+// checkAnswered checks that no node has left a call unanswered (P8). No caller waits for longer than 30 s.
+func (w *world) checkAnswered() {
+	for _, n := range w.nodes {
+		for _, t := range n.waiting {
+			if t.in == n && w.now-t.inAt > time.Minute {
+				w.fail("P8", "%s has not answered a call of %s since %v", n.name, t.name, t.inAt)
+			}
+		}
 	}
 }
 

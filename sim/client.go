@@ -124,7 +124,7 @@ func transmit[T any](c *client, do func(context.Context, *node) (T, error)) (v T
 func serve[T any](
 	ctx context.Context, t *task, n *node, do func(context.Context, *node) (T, error),
 ) (v T, err error) {
-	t.in = n
+	t.in, t.inAt = n, t.world.now
 	defer func() {
 		t.in = nil
 		if p := recover(); p != nil {

@@ -33,7 +33,8 @@
 //	P5   no lease expires early, in true time       at every commit
 //	P6   nor more than two seconds late             at every commit, and every five seconds
 //	P7   outages are free                           at every commit
-//	P8   every job ends                             in the calm at the end; no request waits beside a job for it
+//	P8   every job ends, every call is answered     in the calm at the end
+//	P8   no request waits beside a job for it       every five seconds
 //	P9   attempts are bounded                       at every commit that grants, and every five minutes
 //	P10  a tick makes one job                       every five minutes
 //	P11  units, caps, locks, unique, pauses         at every commit that grants

@@ -13,8 +13,9 @@ import (
 type task struct {
 	world *world
 	name  string
-	node  *node // the process that it is a part of; nil = none of ours
-	in    *node // the process that answers its call now; nil = none
+	node  *node         // the process that it is a part of; nil = none of ours
+	in    *node         // the process that answers its call now; nil = none
+	inAt  time.Duration // since when
 
 	*coroutine
 	ended bool // its coroutine may run another task
