@@ -346,6 +346,27 @@ func TestBusyNodeOfSeveralLingers(t *testing.T) {
 	})
 }
 
+// TestGrantOfAClientThatHasGoneIsGivenBack: the client hangs up while its grant is committed.
+func TestGrantOfAClientThatHasGoneIsGivenBack(t *testing.T) {
+	withPendingCommits(t, func(t *testing.T, w *world, commits *pendingStore) {
+		job := w.submit(nil)
+		commits.hold(nil, false)
+		ctx, hangUp := context.WithCancel(w.ctx)
+		go func() { _, _, _ = w.Request(ctx, anybody, lessor.LeaseRequest{WorkerID: new("worker")}) }()
+		synctest.Wait()
+		hangUp()
+		synctest.Wait()
+		commits.finishAll()
+		time.Sleep(10 * time.Millisecond)
+		if got := w.wantState(job.ID, lessor.Queued); got.Attempt != 0 || got.Interruptions != 0 {
+			t.Errorf("the job has %d attempts and %d interruptions, want none", got.Attempt, got.Interruptions)
+		}
+		if g := w.lease("another", nil); g.Job.Attempt != 1 || g.Lease.Fence < 2 {
+			t.Errorf("the next lease is attempt %d with fence %d", g.Job.Attempt, g.Lease.Fence)
+		}
+	})
+}
+
 // holding has the next commit fail, and keeps commits pending until the test ends them.
 func (w *world) holding() *world {
 	w.store.(*pendingStore).hold(scheduler.ErrAgain, false)
