@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,6 +120,25 @@ func TestTicksGoOnAfterACorrectionOfTheClock(t *testing.T) {
 		}
 		if n := ticks("every.minute", wrong.Add(12*time.Minute), wrong.Add(42*time.Minute)); n != 30 {
 			t.Errorf("every.minute has %d ticks in half an hour, want 30", n)
+		}
+	})
+}
+
+// TestManyDefinitionsTickAfterACorrectionOfTheClock has more definitions than one page.
+func TestManyDefinitionsTickAfterACorrectionOfTheClock(t *testing.T) {
+	inWrongTime(t, func(t *testing.T, w *world, goBack func()) {
+		const many = 1001
+		id := func(i int) string { return fmt.Sprintf("hourly.%d", i) }
+		for i := range many {
+			w.put(interval(id(i), 3600, nil))
+		}
+		goBack()
+		time.Sleep(time.Minute)
+		for i := range many {
+			d, err := w.Definition(w.ctx, anybody, id(i))
+			if err != nil || d.NextTickAt > now().Add(time.Hour) {
+				t.Fatalf("%s: %v, next tick at %s, want it within an hour of %s", id(i), err, d.NextTickAt, now())
+			}
 		}
 	})
 }
