@@ -207,6 +207,30 @@ func ofTenant(n byte, lock string) func(*lessor.Submission) {
 	}
 }
 
+// TestRequestsGetJobsInTheOrderInWhichTheyCame has requests of two kinds wait for the same jobs.
+func TestRequestsGetJobsInTheOrderInWhichTheyCame(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		var got []*atomic.Pointer[lessor.Grant]
+		for i := range 6 {
+			own := fmt.Sprintf("own-%d", i%2)
+			got = append(got, w.poll(anybody, fmt.Sprintf("worker-%d", i), types("wanted", own)))
+			synctest.Wait()
+		}
+		for first := 0; first < len(got); first += 3 {
+			wanted := lessor.Submission{Type: new("wanted")}
+			if _, err := w.SubmitBatch(w.ctx, anybody, []lessor.Submission{wanted, wanted, wanted}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+			for i, g := range got {
+				if want := i < first+3; (g.Load() != nil) != want {
+					t.Errorf("after %d jobs request %d has one: %t, want %t", first+3, i, !want, want)
+				}
+			}
+		}
+	})
+}
+
 // TestManyWokenAtOnceAreTriedInTurns has more requests woken than one pass may look at: all are tried, in several
 // passes.
 func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
