@@ -2,7 +2,7 @@ package chaos
 
 import (
 	"debug/elf"
-	bytes "encoding/binary"
+	endian "encoding/binary"
 	"fmt"
 	"net/http"
 	"os"
@@ -70,7 +70,7 @@ func newClock(t *testing.T, s *server) *clock {
 	}
 	_, err = memory.WriteAt(code, int64(place.Value))
 	must(t, err)
-	_, err = memory.WriteAt(bytes.LittleEndian.AppendUint64(nil, place.Value), int64(pointer.Value))
+	_, err = memory.WriteAt(endian.LittleEndian.AppendUint64(nil, place.Value), int64(pointer.Value))
 	must(t, err)
 	return &clock{t, s, memory, int64(place.Value) + int64(len(ahead)+8)}
 }
@@ -78,7 +78,7 @@ func newClock(t *testing.T, s *server) *clock {
 // step sets the clock to the machine's plus d, which is whole seconds.
 func (c *clock) step(d time.Duration) {
 	c.Helper()
-	_, err := c.memory.WriteAt(bytes.LittleEndian.AppendUint64(nil, uint64(d/time.Second)), c.offset)
+	_, err := c.memory.WriteAt(endian.LittleEndian.AppendUint64(nil, uint64(d/time.Second)), c.offset)
 	must(c.T, err)
 	resp, err := http.Get("http://" + c.s.addr + "/health/live")
 	must(c.T, err)
