@@ -86,7 +86,7 @@ func (l *loop) refuseGranted(err error) {
 
 // repeatable reports whether a transaction that failed may succeed on a fold that is rebuilt.
 func repeatable(err error) bool {
-	return conflict(err) || errors.Is(err, ErrWentBack)
+	return conflict(err) || errors.Is(err, ErrWentBack) || errors.Is(err, ErrDisconnected)
 }
 
 // conflict reports whether a transaction failed because another node's was first, which is no fault.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -84,6 +85,9 @@ var (
 	ErrFull = errors.New("store is full")
 	// ErrUnreachable: the store did not answer.
 	ErrUnreachable = errors.New("store is out of reach")
+	// ErrDisconnected is an ErrUnreachable: the connection broke in a transaction, perhaps because the node stalled and
+	// the store gave up on it. The same batch may be repeated at once, on another connection.
+	ErrDisconnected = fmt.Errorf("%w: the connection broke", ErrUnreachable)
 	// ErrUnknownOutcome: the answer to a commit was lost, or a standby that the commit waits for did not confirm it.
 	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
 	// ErrBroken: an I/O error after which nothing that was written can be trusted. The process must stop.

@@ -126,7 +126,7 @@ func (f *flight) decide() {
 	case Full:
 		f.err = fmt.Errorf("commit: %w", scheduler.ErrFull)
 	case LostUnanswered, LostUnknown:
-		f.err = fmt.Errorf("commit: %w: the connection was lost before the commit", scheduler.ErrUnreachable)
+		f.err = fmt.Errorf("commit: %w", scheduler.ErrDisconnected)
 	}
 	f.resolve(fate)
 }

@@ -115,7 +115,7 @@ func TestFatesOfCommits(t *testing.T) {
 		"refused":            {memory.Refused, scheduler.ErrUnreachable, "old", []string{"next"}},
 		"full":               {memory.Full, scheduler.ErrFull, "old", []string{"next"}},
 		"durable, settled":   {memory.DurableUnanswered, nil, "new", []string{"new", "next"}},
-		"lost, settled":      {memory.LostUnanswered, scheduler.ErrUnreachable, "old", []string{"void", "next"}},
+		"lost, settled":      {memory.LostUnanswered, scheduler.ErrDisconnected, "old", []string{"void", "next"}},
 		"durable, not known": {memory.DurableUnknown, scheduler.ErrUnknownOutcome, "new", []string{"new", "next"}},
 		"lost, not known":    {memory.LostUnknown, scheduler.ErrUnknownOutcome, "old", []string{"next"}},
 	} {
@@ -190,7 +190,7 @@ func TestStoppedNodeLosesItsLocks(t *testing.T) {
 		}
 		return set("x", "3")(tx)
 	})
-	if !errors.Is(err, scheduler.ErrUnreachable) {
+	if !errors.Is(err, scheduler.ErrDisconnected) {
 		t.Errorf("got error %v, want that the database ended the transaction", err)
 	}
 	if got := setting(t, a, "x"); got != "2" {

@@ -56,7 +56,7 @@ func (s *Store) Repoint(d *Database) {
 	s.abandon()
 	for _, f := range s.flights {
 		if f.n > 0 && !d.state.changes.has(key{n: f.stream, m: f.n}) {
-			f.err = fmt.Errorf("%w: the connection was lost before the commit", scheduler.ErrUnreachable)
+			f.err = fmt.Errorf("%w before the commit", scheduler.ErrDisconnected)
 		}
 	}
 	s.db = d

@@ -30,7 +30,7 @@ type tx struct {
 var _ scheduler.Tx = (*tx)(nil)
 
 // errKilled is the error of a transaction that the database ended.
-var errKilled = fmt.Errorf("%w: the database ended the transaction", scheduler.ErrUnreachable)
+var errKilled = fmt.Errorf("%w: the database ended the transaction", scheduler.ErrDisconnected)
 
 // kill rolls the transaction back, and makes all of its methods fail.
 func (t *tx) kill() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func fault(verb string, err error) error {
 // kindOf returns which of the scheduler's errors err is, nil if none.
 func kindOf(err error) error {
 	for _, kind := range []error{
-		scheduler.ErrFull, scheduler.ErrUnreachable, scheduler.ErrUnknownOutcome,
+		scheduler.ErrFull, scheduler.ErrDisconnected, scheduler.ErrUnreachable, scheduler.ErrUnknownOutcome,
 		scheduler.ErrBadCall, scheduler.ErrAgain, scheduler.ErrMoved,
 	} {
 		if errors.Is(err, kind) {
@@ -47,9 +48,12 @@ func kindOf(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil // the caller has gone
 	}
+	if broke(err) {
+		return scheduler.ErrDisconnected
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
-		return scheduler.ErrUnreachable // the connection failed
+		return scheduler.ErrUnreachable // there was no connection, or no answer in time
 	}
 	switch pg.Code {
 	case "40001", "40P01", "55P03": // serialization, deadlock, lock time-out
@@ -73,6 +77,19 @@ func kindOf(err error) error {
 		return nil
 	}
 	return scheduler.ErrUnreachable
+}
+
+// broke reports whether a connection was there and broke.
+func broke(err error) bool {
+	if _, never := errors.AsType[*pgconn.ConnectError](err); never {
+		return false
+	}
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
+		return false
+	}
+	pg, told := errors.AsType[*pgconn.PgError](err)
+	// idle in its transaction for too long; ended by an operator; ended because another session crashed
+	return !told || slices.Contains([]string{"25P03", "57P01", "57P02"}, pg.Code)
 }
 
 // unreachable says in one line why there is no connection, with advice. The driver has a line for each attempt.

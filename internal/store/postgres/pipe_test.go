@@ -96,8 +96,8 @@ func TestIdleTimeoutEndsATransactionBetweenParts(t *testing.T) {
 		await(t, "the server has ended the transaction", func() bool { return countLeaseChangers(t, url) == 0 })
 		return nil
 	})
-	if !errors.Is(err, scheduler.ErrUnreachable) {
-		t.Errorf("got error %v, want %v", err, scheduler.ErrUnreachable)
+	if !errors.Is(err, scheduler.ErrDisconnected) {
+		t.Errorf("got error %v, want %v", err, scheduler.ErrDisconnected)
 	}
 }
 

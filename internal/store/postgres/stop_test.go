@@ -55,8 +55,8 @@ func TestStoppedNodeLosesItsLocks(t *testing.T) {
 				t.Errorf("the other node waited %v, want about %v", took, c.limit)
 			}
 			close(wake)
-			if err := <-result; !errors.Is(err, scheduler.ErrUnreachable) {
-				t.Errorf("the node that had stopped: got error %v, want %v", err, scheduler.ErrUnreachable)
+			if err := <-result; !errors.Is(err, scheduler.ErrDisconnected) {
+				t.Errorf("the node that had stopped: got error %v, want %v", err, scheduler.ErrDisconnected)
 			}
 			if hasSetting(t, a, "stopped") {
 				t.Error("the change of the node that had stopped is stored, want it lost")
