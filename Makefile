@@ -18,16 +18,18 @@ TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # Separate modules, so that their dependencies are not ours.
 MODULES = bench mailbox/redis mailbox/sqs tools
 
-# Tests wait much, so one package more than there are processors is tested at once. The simulator begins first and takes
-# what the others leave.
-ATONCE = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+# Tests wait much, so one package more than there are processors is tested at once, beside the simulator, which takes
+# what the others leave. The packages that take longest begin first.
+ATONCE = $$(($$(getconf _NPROCESSORS_ONLN) + 2))
+LONG   = ./sim ./chaos ./internal/scheduler ./internal/store/postgres ./internal/dashboard ./examples \
+	./internal/executor
 
 # SQLite is C translated to Go. The race detector would make it more than ten times slower, and a race inside it would
 # not be ours to fix. The driver above it is still checked.
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: chaos soak planted help run build test race fuzz cover bench bench-peers lint deadcode fmt module clean
+.PHONY: chaos soak planted help run build test test-packages test-modules race fuzz cover bench bench-peers lint deadcode fmt module clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +45,12 @@ test: ## vet and test everything on both stores, including the separate modules;
 	$(GO) run ./internal/pgtest/install
 	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer strace
 	[ -n "$$LESSOR_TEST_REDIS" ] || command -v valkey-server >/dev/null || $(GO) run ./internal/need redis-server
-	$(GO) test -p $(ATONCE) -timeout 40m ./sim ./chaos ./...
+	@$(MAKE) --no-print-directory -j 2 test-packages test-modules
+
+test-packages:
+	$(GO) test -p $(ATONCE) -timeout 40m $(LONG) ./...
+
+test-modules:
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 
 chaos: ## check histories of real servers under every fault: KILLS (10000) kills in at most KILLTIME (2h) a store

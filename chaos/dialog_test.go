@@ -46,6 +46,7 @@ func twoNodes(t *testing.T) (victim, other *server) {
 // killed: a worker of the SDK, and a command under a shim. Each sees every message once, in order. With
 // LESSOR_CHAOS=full there are 10,000.
 func TestMessagesSurviveKills(t *testing.T) {
+	t.Parallel()
 	d := dialog{all: 400, kills: 4}
 	if os.Getenv("LESSOR_CHAOS") == "full" {
 		d.all, d.kills = 10_000, 20
@@ -231,6 +232,7 @@ func listen(servers string) {
 // TestAnswersSurviveKills has two people answer the questions of a job at once, through two nodes of which one is
 // killed meanwhile. One answer counts at most, and the next attempt gets the one that counts.
 func TestAnswersSurviveKills(t *testing.T) {
+	t.Parallel()
 	victim, other := twoNodes(t)
 	c := other.client()
 	questions := 15

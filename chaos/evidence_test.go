@@ -30,6 +30,7 @@ func everySecond(id string) lessor.Envelope {
 // TestEvidenceB runs 200 definitions at 1 s intervals for a minute on three processes with one PostgreSQL, and kills
 // and restarts nodes all the time. Every tick has exactly one row, and every row its job.
 func TestEvidenceB(t *testing.T) {
+	t.Parallel()
 	const definitions, minute = 200, 60 * time.Second
 	k := newCluster(t, pgtest.Options{Durable: true})
 	c := k.client()

@@ -67,6 +67,7 @@ func endShims(t *testing.T, workspace string) {
 // both together 20 times. No job is lost, none starts twice, none is declared dead, and every result is recorded. On
 // PostgreSQL the test is smaller: only the store differs, and that has its own tests.
 func TestKilledServerAndRunnerLoseNoJob(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { killServerAndRunner(t, 50, 20) })
 	t.Run("postgres", func(t *testing.T) {
 		db := database(t, pgtest.Options{Durable: true})

@@ -34,6 +34,7 @@ func printed(start, end int64) []byte {
 // byte for byte what was printed, and another node shows new output within 2 s. On SQLite, which has no other node, the
 // test is smaller without LESSOR_CHAOS=full.
 func TestOutputSurvivesKills(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		s := start(t, outputSettings()...)
 		if os.Getenv("LESSOR_CHAOS") == "full" {

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +34,8 @@ func TestMain(m *testing.M) {
 		listen(servers)
 		return
 	}
+	// The tests wait more than they compute. A -parallel on the command line takes precedence.
+	_ = flag.Set("test.parallel", strconv.Itoa(runtime.NumCPU()+1)) // package testing has registered it
 	os.Exit(build(m))
 }
 

@@ -21,6 +21,7 @@ import (
 // The programs are those of the last release and of this tree. As long as this tree has the schema of the last release,
 // this tree is the old program, and the new one is this tree with one more migration.
 func TestUpgradeLosesNothing(t *testing.T) {
+	t.Parallel()
 	old, next, schemas := programs(t)
 	t.Run("sqlite", func(t *testing.T) {
 		s := startProgram(t, old)

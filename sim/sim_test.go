@@ -20,7 +20,7 @@ func TestWorlds(t *testing.T) {
 	live(t, "501", "1500")
 }
 
-// live builds the simulator with some flags, and lives worlds. Tests of other packages, which go by time, come first.
+// live builds the simulator with some flags, and runs worlds in the time that tests of other packages leave.
 func live(t *testing.T, first, seeds string, flags ...string) {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "sim")
@@ -28,7 +28,7 @@ func live(t *testing.T, first, seeds string, flags ...string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the simulator: %v\n%s", err, out)
 	}
-	run := exec.CommandContext(t.Context(), "nice", "-n", "10", bin, "-first", first, "-seeds", seeds)
+	run := exec.CommandContext(t.Context(), "nice", "-n", "19", bin, "-first", first, "-seeds", seeds)
 	out, err := run.CombinedOutput()
 	if t.Logf("%s", out); err != nil {
 		t.Fatal(err)
