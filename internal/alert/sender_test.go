@@ -80,12 +80,13 @@ func inBubble(t *testing.T, h *hook, c Config, test func(s *Sender, d *drops)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		ctx, stop := context.WithCancel(t.Context())
 		conns := make(chan net.Conn)
 		server := &http.Server{Handler: h, ReadHeaderTimeout: time.Second}
 		var running sync.WaitGroup
-		running.Go(func() { _ = server.Serve(pipes{conns}) })
+		running.Go(func() { _ = server.Serve(pipes{conns, ctx.Done()}) })
 		transport, _ := s.client.Transport.(*http.Transport)
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			select {
 			case conns <- far:
@@ -94,24 +95,27 @@ func inBubble(t *testing.T, h *hook, c Config, test func(s *Sender, d *drops)) {
 				return nil, ctx.Err()
 			}
 		}
-		ctx, stop := context.WithCancel(t.Context())
 		running.Go(func() { s.Run(ctx) })
 		test(s, d)
 		stop()
-		close(conns)
 		_ = server.Close()
 		running.Wait()
 	})
 }
 
 // pipes is a listener that returns the far ends of pipes.
-type pipes struct{ conns chan net.Conn }
+type pipes struct {
+	conns <-chan net.Conn
+	over  <-chan struct{}
+}
 
 func (p pipes) Accept() (net.Conn, error) {
-	if c, ok := <-p.conns; ok {
+	select {
+	case c := <-p.conns:
 		return c, nil
+	case <-p.over:
+		return nil, net.ErrClosed
 	}
-	return nil, net.ErrClosed
 }
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }

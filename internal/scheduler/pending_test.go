@@ -309,6 +309,32 @@ func TestLostAnswerOfACommitIsNotThatOfTheNext(t *testing.T) {
 	})
 }
 
+// TestCallBehindAFailedCommitIsAnswered: a node notices while a commit is pending that it is not alone. Its next batch
+// waits for that commit, and is refused with it.
+func TestCallBehindAFailedCommitIsAnswered(t *testing.T) {
+	withPendingCommits(t, func(t *testing.T, w *world, commits *pendingStore) {
+		commits.hold(scheduler.ErrFull, false)
+		answers := make(chan error, 2)
+		submit := func() {
+			_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+			answers <- err
+		}
+		go submit()
+		synctest.Wait()
+		w.ActAsOneOfSeveral()
+		go submit()
+		synctest.Wait()
+		commits.finishAll()
+		time.Sleep(time.Second)
+		if len(answers) != 2 {
+			t.Fatalf("%d calls were answered, want 2", len(answers))
+		}
+		for range 2 {
+			w.wantCode(<-answers, lessor.CodeUnavailable)
+		}
+	})
+}
+
 // TestBusyNodeOfSeveralLingers: after a transaction with many calls the node waits for as many again, at most for a
 // quarter of the time that the transaction took.
 func TestBusyNodeOfSeveralLingers(t *testing.T) {
