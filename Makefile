@@ -43,7 +43,7 @@ build: ## build bin/lessor: one static file, stamped with the version
 test: ## vet and test everything on both stores, including the separate modules; install what is missing
 	$(GO) vet ./...
 	$(GO) run ./internal/pgtest/install
-	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer strace
+	$(GO) run ./internal/need python3 curl chromium-headless-shell prometheus faketime haproxy nginx=nginx-light pgbouncer strace
 	[ -n "$$LESSOR_TEST_REDIS" ] || command -v valkey-server >/dev/null || $(GO) run ./internal/need redis-server
 	@$(MAKE) --no-print-directory -j 2 test-packages test-modules
 

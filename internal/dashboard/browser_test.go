@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func openBrowser() (context.Context, error) {
-	program, err := exec.LookPath("chromium")
+	program, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *server) tab(t *testing.T, secret string) *tab {
 	t.Helper()
 	browser, err := theBrowser()
 	if err != nil {
-		t.Fatalf("no browser; `make test` installs one (Debian: apt-get install chromium): %v", err)
+		t.Fatalf("no browser; `make test` installs one (Debian: apt-get install chromium-headless-shell): %v", err)
 	}
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	ctx, stop := context.WithTimeout(ctx, 10*time.Minute) // a loaded machine is slow
