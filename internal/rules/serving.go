@@ -12,7 +12,7 @@ const maxGap = time.Second
 // Serving says since when the scheduler could accept heartbeats. Its own downtime is never charged to a worker: no
 // lease ends before Since plus its ttl.
 type Serving struct {
-	LastBeat lessor.Instant // when a node last could have accepted a heartbeat
+	LastBeat lessor.Instant // until when it is known that a node could have accepted a heartbeat
 	Since    lessor.Instant // the floor: when service began again after a gap, or the brake was pulled
 	// The brake against mass expiry.
 	BrakeUntil lessor.Instant // when the floor that the brake set ends; 0 = it was never pulled
@@ -41,6 +41,24 @@ func Serve(s Serving, last, now ClockReading) Serving {
 	}
 	s.LastBeat = now.Wall
 	return s
+}
+
+// ServedFor is how long after a note of service a node may make the next that says that it served in between. After a
+// longer time it begins to serve again.
+const ServedFor = maxGap
+
+// BeginToServe is Serve for the first note of a node. Such a node can serve, and has not: a node that dies at once, and
+// one after it, would otherwise hide that no heartbeat was accepted for as long as this goes on. So the note either
+// moves the floor, or leaves the last beat to nodes that live. It moves the floor after half of a gap already, since
+// heartbeats are accepted before the next note (see stepGap).
+func BeginToServe(s Serving, now lessor.Instant) Serving {
+	next := Serve(s, ClockReading{}, ClockReading{Wall: now})
+	if now.Sub(s.LastBeat).Abs() <= maxGap/2 {
+		next.LastBeat = s.LastBeat
+	} else {
+		next.Since = now
+	}
+	return next
 }
 
 // BrakeConfig bounds mass expiry.

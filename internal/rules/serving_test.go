@@ -44,6 +44,31 @@ func TestFloorMovesAfterAGapOrAStep(t *testing.T) {
 	}
 }
 
+func TestNodeThatBeginsShowsNoService(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name  string
+		wall  time.Duration // since the last beat
+		moves bool
+	}{
+		{"half a second after the last beat", 500 * ms, false},
+		{"501 ms after it", 501 * ms, true},
+		{"an hour after it", time.Hour, true},
+		{"half a second before it, since the clock was set back", -500 * ms, false},
+		{"501 ms before it", -501 * ms, true},
+	} {
+		want := Serving{LastBeat: start, Since: after(-time.Hour)}
+		if c.moves {
+			want.LastBeat, want.Since = after(c.wall), after(c.wall)
+		}
+		same(t, "serving of a node that begins "+c.name, BeginToServe(served(start), after(c.wall)), want)
+	}
+	pulled := served(start)
+	pulled.BrakeUntil, pulled.LapsedAt = after(time.Minute), after(time.Minute)
+	want := Serving{LastBeat: after(-time.Hour), Since: after(-time.Hour)}
+	same(t, "serving of a node that begins an hour before the last beat", BeginToServe(pulled, after(-time.Hour)), want)
+}
+
 func TestStepBackForgetsTheBrake(t *testing.T) {
 	pulled := served(start)
 	pulled.BrakeUntil, pulled.LapsedAt = after(time.Minute), after(time.Minute)

@@ -181,8 +181,7 @@ func (f *flight) apply() {
 	d.version++
 	d.state.changes.put(key{n: f.stream, m: f.n}, change{data: t.published, at: t.now})
 	if t.saved != nil {
-		beat := max(d.serving.LastBeat, t.saved.LastBeat)
-		fence := d.serving.Fence
+		beat, fence := d.serving.LastBeat, d.serving.Fence
 		d.serving = *t.saved
 		d.serving.LastBeat, d.serving.Fence = beat, fence
 	}

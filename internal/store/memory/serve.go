@@ -32,13 +32,19 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 		anew = true
 	}
 	d.latest = max(d.latest, d.serving.LastBeat, now)
-	d.serving = rules.Serve(d.serving, rules.ClockReading{}, rules.ClockReading{Wall: now})
-	if anew {
-		d.serving.Since = now
+	if s.begins() {
+		d.serving = rules.BeginToServe(d.serving, now)
+	} else {
+		d.serving = rules.Serve(d.serving, rules.ClockReading{}, rules.ClockReading{Wall: now})
 	}
+	if anew {
+		d.serving.LastBeat, d.serving.Since = now, now
+	}
+	serving := d.serving
+	serving.LastBeat = now
 	if s.origin.lost {
 		if !lost {
-			return d.serving, errWentBack
+			return serving, errWentBack
 		}
 	} else {
 		s.origin.clock, s.origin.clockRead = now, d.Mono(s.node)
@@ -49,7 +55,14 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 		s.sole = s.sole && (k.n == s.stream.id || r.seenAt <= now.Add(-deadAfter))
 	}
 	s.tidy(now)
-	return d.serving, nil
+	return serving, nil
+}
+
+// begins reports whether the node begins to serve with this note, and keeps its moment.
+func (s *Store) begins() bool {
+	last := s.notedAt
+	s.notedAt = s.db.Mono(s.node) + 1 // never zero
+	return last == 0 || s.notedAt-last > rules.ServedFor
 }
 
 // stepped reports whether the database's clock made a step against this node's since the last reading.

@@ -30,6 +30,7 @@ type Store struct {
 	origin   origin
 	sole     bool // no other node works here, as far as the last Serve saw
 	served   lessor.Instant
+	notedAt  time.Duration      // when Serve last succeeded, on the node's clock; 0 = never
 	clock    rules.ClockReading // the last reading of the database's clock
 	tidied   lessor.Instant
 	newestAt []changeAt

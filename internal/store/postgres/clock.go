@@ -46,11 +46,11 @@ func readServing(r *wire.Row) rules.Serving {
 	}
 }
 
-// saveServing changes the row as it was read. It fails if another node has moved the floor meanwhile.
-var saveServing = wire.SQL("with saved as (update serving set last_beat = greatest(last_beat, $1::bigint)," +
-	" since = $2::bigint," +
-	" brake_until = $3::bigint, lapsed_at = $4::bigint" +
-	" where id and since = $5::bigint and brake_until = $6::bigint and lapsed_at = $7::bigint returning 1)" +
+// saveServing changes the row as it was read. It fails if another node has moved the floor meanwhile. Only Serve notes
+// that a node served.
+var saveServing = wire.SQL("with saved as (update serving set since = $1::bigint, brake_until = $2::bigint," +
+	" lapsed_at = $3::bigint" +
+	" where id and since = $4::bigint and brake_until = $5::bigint and lapsed_at = $6::bigint returning 1)" +
 	" select 1 / count(*) from saved")
 
 // SaveServing implements scheduler.Tx. The row is written just before the commit, so that no node's Serve waits long.
@@ -72,7 +72,7 @@ func (t *tx) putServing() {
 	}
 	s, base := t.saved, t.base
 	t.conn.Add(wire.Step{Verb: "save serving", Stmt: saveServing, Guard: scheduler.ErrAgain},
-		wire.Instant(s.LastBeat), wire.Instant(s.Since), wire.Instant(s.BrakeUntil), wire.Instant(s.LapsedAt),
+		wire.Instant(s.Since), wire.Instant(s.BrakeUntil), wire.Instant(s.LapsedAt),
 		wire.Instant(base.Since), wire.Instant(base.BrakeUntil), wire.Instant(base.LapsedAt))
 }
 

@@ -16,23 +16,28 @@ import (
 // Serve runs on a connection of its own, in one round trip. A node serves if it could have committed a heartbeat.
 // Unless a commit of this node has just shown that, Serve makes an empty commit, which waits for the disk and the
 // standbys like any other. The note itself is a transaction behind it. It locks the row first, so that the clock is
-// read after the waiting. The rule is that of rules.Serve (TestServeAgreesWithTheRules).
+// read after the waiting. The rules are those of rules.Serve and rules.BeginToServe (TestServeAgreesWithTheRules). The
+// row keeps the last beat of a node that begins only if the floor moves; the answer has the clock.
 //
 // The note does not wait for the disk, so that no node waits for another's. If it is lost in a crash the gap is found
 // again, since floor and beat stand in one row.
 var (
 	lockServing = wire.SQL("select 1 from serving where id for no key update")
-	serve       = wire.SQL("update serving set last_beat = c.now," +
-		" since = case when abs(c.now - last_beat) > 1000 or $1::boolean then c.now else since end," +
+	serve       = wire.SQL("update serving set" +
+		" last_beat = case when $4::boolean and not " + floorMoves + " then last_beat else c.now end," +
+		" since = case when " + floorMoves + " then c.now else since end," +
 		" brake_until = case when c.now - last_beat < -1000 then 0 else brake_until end," +
 		" lapsed_at = case when c.now - last_beat < -1000 then 0 else lapsed_at end," +
 		" latest = greatest(latest, last_beat, c.now)" +
 		" from (select " + clockMillis + " as now offset 0) c where id" +
-		" returning last_beat, since, brake_until, lapsed_at, fence, latest," +
+		" returning c.now, since, brake_until, lapsed_at, fence, latest," +
 		" not exists (select from stream where id <> $2::bigint and seen_at > c.now - $3::bigint)")
 	// proof makes an empty commit. Each node takes a lock of its own, so that at most one of its proofs hangs.
 	proof = wire.SQL("select pg_advisory_xact_lock($1::bigint), pg_logical_emit_message(true, 'lessor', '')")
 )
+
+// floorMoves: $1 says that service begins anew, $4 that the node begins to serve.
+const floorMoves = "($1::boolean or abs(c.now - last_beat) > case when $4::boolean then 500 else 1000 end)"
 
 // brief are the limits of transactions in which a node notes something about itself.
 var brief = wire.Limits{Idle: time.Second, Lock: time.Second, Statement: time.Second}
@@ -129,7 +134,7 @@ func (s *Store) serveOnce(c *wire.Conn, anew bool) (serving rules.Serving, sole 
 		c.Add(wire.Step{Verb: "serve", Stmt: serve, Each: func(r *wire.Row) error {
 			serving, latest, sole = readServing(r), r.Instant(), r.Flag()
 			return nil
-		}}, wire.Flag(anew), wire.Int8(s.stream.id.Load()), wire.Int8(deadAfter.Milliseconds()))
+		}}, wire.Flag(anew), wire.Int8(s.stream.id.Load()), wire.Int8(deadAfter.Milliseconds()), wire.Flag(s.begins()))
 	})
 	if err == nil {
 		err = warned(c)
@@ -141,10 +146,16 @@ func (s *Store) serveOnce(c *wire.Conn, anew bool) (serving rules.Serving, sole 
 		return serving, sole, err
 	}
 	s.seen(serving, latest)
+	s.notedAt = s.clockSteps.since()
 	if !proved {
 		s.prove()
 	}
 	return serving, sole, nil
+}
+
+// begins reports whether the node begins to serve with its next note.
+func (s *Store) begins() bool {
+	return s.notedAt == 0 || s.clockSteps.since()-s.notedAt > rules.ServedFor
 }
 
 // SoleNode implements scheduler.Tx.

@@ -69,6 +69,7 @@ type Store struct {
 	// serveTurn is of the call that serves; the fields up to proved belong to that call.
 	serveTurn store.Turn
 	server    *wire.Conn
+	notedAt   time.Duration // when it last succeeded, on the clock of steps; 0 = never
 	tidied    tidied
 	proofKey  int64        // the advisory lock of a proof
 	proved    atomic.Int64 // when a commit of this node last succeeded, on the clock of steps; 0 = never

@@ -123,11 +123,11 @@ func restartMovesNoFloor(a, b *bed) {
 		node.must(err)
 		return s
 	}
-	floor := serve(a).Since
-	if floor == 0 {
+	if serve(a).Since == 0 {
 		a.Fatal("the first to serve set no floor")
 	}
 	b.reopen()
+	floor := serve(a).Since
 	if got := serve(b).Since; got != floor {
 		b.Fatalf("a node started and the floor went from %v to %v", floor, got)
 	}
@@ -137,6 +137,29 @@ func restartMovesNoFloor(a, b *bed) {
 		}
 		return nil
 	})
+}
+
+// shortLivesAreNoService lets one node after the other begin to serve, and do nothing else. However soon one follows
+// the other, no heartbeat could be accepted for long, so the floor moves.
+func shortLivesAreNoService(a, b *bed) {
+	lives := make([]*bed, 8)
+	for i := range lives {
+		lives[i] = &bed{T: a.T, Store: b.open()}
+		defer func() { b.must(lives[i].Close()) }()
+	}
+	first, err := a.Serve(a.Context(), false)
+	a.must(err)
+	last := first
+	for _, node := range lives {
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the database's clock must go on
+		last, err = node.Serve(node.Context(), false)
+		node.must(err)
+		node.update(func(tx scheduler.Tx) error { return tx.SaveServing(node.Context(), tx.Serving()) })
+	}
+	if last.Since == first.Since {
+		b.Errorf("after %v of nodes that began and did no more serving is %+v, want a later floor",
+			last.LastBeat.Sub(first.LastBeat), last)
+	}
 }
 
 func highestRating(a, b *bed) {

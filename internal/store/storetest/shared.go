@@ -32,6 +32,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/OneNumberALane", oneNumberALane},
 		{"Shared/SeqsAreNotShared", seqsAreNotShared},
 		{"Shared/RestartOfOneMovesNoFloor", restartMovesNoFloor},
+		{"Shared/ShortLivesAreNoService", shortLivesAreNoService},
 		{"Shared/HighestRatingCounts", highestRating},
 		{"Shared/NodesExchangeWorkers", nodesExchangeWorkers},
 		{"Shared/OneOfTwoSavesServing", servingRaced},
