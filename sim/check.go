@@ -17,23 +17,31 @@ var ctx = context.Background()
 // longGap is longer than a gap in service that the ttl of a lease covers.
 const longGap = 1200 * time.Millisecond
 
-// served notes that a node could have committed a heartbeat now. If no node outlived a gap, and the clock was set back
-// by as much meanwhile, nothing shows that there was one.
-func (w *world) served() {
-	b := w.known
-	if w.now-b.servedAt > longGap {
-		b.floor, b.gapAt = w.now, b.servedAt
+// served notes that a node could have committed a heartbeat now. The first time that shows nothing of the time before:
+// a node that dies at once has not served. If no node outlived a gap, and the clock was set back by as much meanwhile,
+// nothing shows that there was one.
+func (w *world) served(n *node) {
+	b, begins := w.known, n.servedAt == 0 || w.now-n.servedAt > longGap
+	if begins {
+		n.beganAt = w.now
+	}
+	n.servedAt = w.now
+	switch {
+	case w.now-b.servedAt > longGap:
+		b.floor, b.gapAt = n.beganAt, b.servedAt
 		outlived := func(n *node) bool { return !n.dead && n.startedAt < b.gapAt }
 		b.gapHidden = w.clock().Sub(b.servedClock).Abs() < longGap && !slices.ContainsFunc(w.nodes, outlived)
+	case begins:
+		return
 	}
 	b.servedAt, b.servedClock = w.now, w.clock()
 }
 
 // committed notes the answer that a node got to its commit.
-func (w *world) committed(err error) {
+func (w *world) committed(n *node, err error) {
 	w.counts.Commits++
 	if err == nil {
-		w.served()
+		w.served(n)
 	}
 }
 

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"time"
 )
 
 // faults is the present state of the faults.
 type faults struct {
-	downUntil, hangUntil, fullUntil time.Duration
-	commits                         float64 // the share of commits that fail
-	faultAt                         time.Duration
+	downUntil, hangUntil, fullUntil, loopUntil time.Duration
+	commits                                    float64 // the share of commits that fail
+	faultAt                                    time.Duration
 }
 
 // noteFault notes a fault that lasts for a time from now on.
@@ -63,6 +64,8 @@ func (w *world) causeFault(t *task, kind Fault, long time.Duration) {
 			n.crash()
 		}
 		w.revive(i, n, long)
+	case Loop:
+		w.loop(min(long, 20*time.Second))
 	case Stop:
 		if n.dead || n.stopping || n.doomed > 0 {
 			return
@@ -98,6 +101,32 @@ func (w *world) revive(i int, n *node, after time.Duration) {
 		t.sleep(after)
 		w.noteFault(0)
 		w.start(i)
+	})
+}
+
+// loop kills all nodes, and each again as soon as it is back.
+func (w *world) loop(long time.Duration) {
+	w.faults.loopUntil = w.now + long
+	for _, n := range w.nodes {
+		w.killAgain(n)
+	}
+}
+
+// killAgain kills a node that has just noted that it serves, if there is a loop. The next one comes so soon after it
+// that the time between two of their notes is no gap.
+func (w *world) killAgain(n *node) {
+	if w.now >= w.faults.loopUntil || n.dead || n.stopping || n.doomed > 0 {
+		return
+	}
+	n.doomed = math.MaxInt // no other fault comes to it
+	life := time.Duration(w.random.IntN(100)) * time.Millisecond
+	away := time.Duration(400+w.random.IntN(400)) * time.Millisecond
+	w.spawn("init", nil, func(t *task) {
+		t.sleep(life)
+		n.crash()
+		t.sleep(away)
+		w.noteFault(0)
+		w.start(slices.Index(w.nodes, n))
 	})
 }
 

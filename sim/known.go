@@ -23,7 +23,7 @@ type knowledge struct {
 
 	tried    map[act]bool                  // what operators tried
 	live     map[lessor.LeaseID]*liveLease // as of the last commit
-	servedAt time.Duration                 // when a node last could have committed a heartbeat
+	servedAt time.Duration                 // until when nodes could commit heartbeats
 	floor    time.Duration                 // when that began again after a gap; in true time, and at the latest
 	gapAt    time.Duration                 // when that gap began
 	// servedClock is what the database's clock said at servedAt. It may have hidden the gap.

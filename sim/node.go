@@ -23,6 +23,8 @@ type node struct {
 	rate  float64 // how fast its clock goes
 
 	startedAt time.Duration
+	beganAt   time.Duration // when it could first commit, or again after a gap
+	servedAt  time.Duration // when it last could; 0 = never
 	*scheduler.Manual
 	store *memory.Store
 

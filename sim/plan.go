@@ -18,6 +18,7 @@ type Fault string
 // The faults.
 const (
 	Crash    Fault = "crash"    // a node is killed, and comes back
+	Loop     Fault = "loop"     // all nodes are killed, and again as soon as they are back
 	Stop     Fault = "stop"     // a node is stopped in order, and comes back: a rolling restart
 	Pause    Fault = "pause"    // a node stands still
 	Workers  Fault = "workers"  // workers stand still, or forget everything
@@ -32,7 +33,10 @@ const (
 )
 
 // AllFaults are the faults that a plan may have.
-var AllFaults = []Fault{Crash, Stop, Pause, Workers, Messages, Commits, Down, Hang, Full, Clock, Drift, Failover}
+var AllFaults = append(slices.Clone(usual), Loop)
+
+// usual are the faults of which each is in a third of the worlds. The others take much time to simulate.
+var usual = []Fault{Crash, Stop, Pause, Workers, Messages, Commits, Down, Hang, Full, Clock, Drift, Failover}
 
 // Plan says how large a world is, how long it lives, and which faults it has. Plan and seed decide everything.
 type Plan struct {
@@ -64,10 +68,13 @@ func PlanOf(seed uint64, length time.Duration, storm bool) Plan {
 		p.Nodes, kinds = 2+r.IntN(4), 2
 	}
 	if r.IntN(8) > 0 { // one of eight worlds is without faults
-		for _, f := range AllFaults {
+		for _, f := range usual {
 			if r.IntN(3) < kinds {
 				p.Faults = append(p.Faults, f)
 			}
+		}
+		if r.IntN(10) < kinds {
+			p.Faults = append(p.Faults, Loop)
 		}
 	}
 	return p

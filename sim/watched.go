@@ -31,7 +31,7 @@ func (s *watched) Update(ctx context.Context, fn func(scheduler.Tx) error) error
 		return err
 	}
 	err := s.Store.Update(ctx, fn)
-	s.node.world.committed(err)
+	s.node.world.committed(s.node, err)
 	return err
 }
 
@@ -48,7 +48,7 @@ func (s *watched) Send(
 	}
 	return func() error {
 		err := wait()
-		s.node.world.committed(err)
+		s.node.world.committed(s.node, err)
 		return err
 	}, nil
 }
@@ -68,7 +68,8 @@ func (s *watched) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	}
 	serving, err := s.Store.Serve(ctx, anew)
 	if err == nil {
-		s.node.world.served()
+		s.node.world.served(s.node)
+		s.node.world.killAgain(s.node)
 	}
 	return serving, err
 }
