@@ -101,6 +101,15 @@ func (f *Fold) Trials(now lessor.Instant) (ids []string) {
 	return ids
 }
 
+// OpenTrials unblocks those definitions with an open circuit of which try says that a job may be tried now, and blocks
+// the others. One that was unblocked stays so until it is blocked here or by Block: if no job of it was taken, what
+// held its jobs back may go, and Index.Opened names them then.
+func (f *Fold) OpenTrials(try func(definition string) bool) {
+	for id := range f.blocked.open {
+		f.Index.SetDefinition(f.blocked.all[id].Tenant, id, !try(id))
+	}
+}
+
 // Cooling returns the definitions whose open circuit may not be tried yet.
 func (f *Fold) Cooling(now lessor.Instant) (ids []string) {
 	for id := range f.blocked.open {

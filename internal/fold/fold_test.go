@@ -193,6 +193,11 @@ func TestBlocksHoldTurnsBack(t *testing.T) {
 		!slices.Equal(a.Trials(noon+10), []string{"d"}) {
 		t.Error("a trial is not due exactly when the circuit has cooled")
 	}
+	for _, try := range []bool{true, false} {
+		if a.OpenTrials(func(string) bool { return try }); a.Index.Eligible(2, 1) != try {
+			t.Errorf("a job may be granted: %t, although its circuit may be tried: %t", !try, try)
+		}
+	}
 	a.TakeWoken()
 	if a.WakeTrials(noon+9) || !a.WakeTrials(noon+10) || !a.TakeWoken().All {
 		t.Error("requests are not woken exactly when a trial is due")

@@ -23,6 +23,7 @@ type faulty struct {
 	beats   atomic.Pointer[error]           // SaveLeases fails with it
 	commit  atomic.Pointer[error]           // every commit fails with it
 	due     func()                          // before Due
+	locked  atomic.Bool                     // another node has locked all circuits
 	after   func()                          // between the commit and its answer
 	updates atomic.Int64
 	views   atomic.Int64
@@ -89,6 +90,13 @@ func (t faultyTx) Due(ctx context.Context, now lessor.Instant, limit int) ([]sch
 		t.f.due()
 	}
 	return t.Tx.Due(ctx, now, limit)
+}
+
+func (t faultyTx) LockCircuits(ctx context.Context, ids []string, wait bool) (map[string]*rules.Circuit, error) {
+	if t.f.locked.Load() && !wait {
+		return nil, nil
+	}
+	return t.Tx.LockCircuits(ctx, ids, wait)
 }
 
 func (t faultyTx) SaveLeases(ctx context.Context, held []*rules.Held) error {

@@ -119,25 +119,24 @@ func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
 	return p.tx.SaveCircuits(ctx, cs)
 }
 
-// openTrials unblocks the definitions whose open circuit may be tried, until one of their jobs is taken. A node that
-// holds the gate waits for no lock: a circuit that another node has locked is tried at the next grant.
+// openTrials unblocks the definitions whose open circuit may be tried, until one of their jobs is taken, and blocks
+// those that an earlier round unblocked and this one may not try. A node that holds the gate waits for no lock: a
+// circuit that another node has locked is tried at the next grant.
 func (r *round) openTrials(ctx context.Context) error {
 	f := r.p.l.fold
-	ids := f.Trials(r.p.now)
-	if len(ids) == 0 {
-		return nil
-	}
-	circuits, err := r.p.tx.LockCircuits(ctx, ids, false)
-	if err != nil {
-		return err
-	}
-	r.trial = map[string]*rules.Circuit{}
-	for id, c := range circuits {
-		if c.Ready(r.p.now) {
-			r.trial[id] = c
-			f.Index.SetDefinition(f.Blocked(id).Tenant, id, false)
+	if ids := f.Trials(r.p.now); len(ids) > 0 {
+		circuits, err := r.p.tx.LockCircuits(ctx, ids, false)
+		if err != nil {
+			return err
+		}
+		r.trial = map[string]*rules.Circuit{}
+		for id, c := range circuits {
+			if c.Ready(r.p.now) {
+				r.trial[id] = c
+			}
 		}
 	}
+	f.OpenTrials(func(id string) bool { return r.trial[id] != nil })
 	return nil
 }
 

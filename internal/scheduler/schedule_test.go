@@ -328,6 +328,29 @@ func TestReleasedTrialLetsAnotherTry(t *testing.T) {
 	})
 }
 
+// TestJobBehindALockedCircuitIsNotGranted: a request for other jobs may have looked at the circuit before.
+func TestJobBehindALockedCircuitIsNotGranted(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		w.put(failing("sync.crm", 15))
+		w.mustComplete(w.lease("worker-1", waiting(30_000)), "failed")
+		time.Sleep(21 * time.Second) // the circuit has cooled, and the next job is queued
+		others := func(r *lessor.LeaseRequest) { r.Types = []string{"mail"} }
+		if _, d := w.ask("worker-2", others); d == nil || w.depth() != 1 {
+			t.Fatalf("denied: %v, queued: %d; want a denial and a job", d, w.depth())
+		}
+		f.locked.Store(true)
+		if g, _ := w.ask("worker-1", nil); g != nil {
+			t.Fatal("a job was granted that is not the trial of its open circuit")
+		}
+		f.locked.Store(false)
+		w.mustComplete(w.lease("worker-1", nil), "completed")
+		if cs, _, err := w.Circuits(w.ctx, anybody, 10, ""); err != nil || len(cs) != 0 {
+			t.Errorf("circuits after a trial that succeeded: %+v, %v", cs, err)
+		}
+		w.noDrift()
+	})
+}
+
 func TestResetClosesACircuit(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 10, func(e *lessor.Envelope) {
