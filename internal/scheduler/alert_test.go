@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -285,5 +286,25 @@ func TestJobFromBeforeTheRestartRaisesAnAlert(t *testing.T) {
 		if got := w.alerts(true); got != "no_worker sync.crm" {
 			t.Errorf("alerts after the timeout: %q", got)
 		}
+	})
+}
+
+// TestAlertSurvivesAFailedCommit: a job has no worker, and the store fails at the commit of the alert.
+func TestAlertSurvivesAFailedCommit(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		w.put(interval("sync.crm", 60, func(e *lessor.Envelope) { e.TimeoutSeconds = new(int64(30)) }))
+		time.Sleep(89 * time.Second)
+		broken := errors.New("disk on fire")
+		f.alerts.Store(&broken)
+		time.Sleep(3 * time.Second)
+		if got := w.alerts(false); got != "" {
+			t.Fatalf("alerts of commits that failed: %q", got)
+		}
+		f.alerts.Store(nil)
+		time.Sleep(2 * time.Second)
+		if got := w.alerts(true); got != "no_worker sync.crm" {
+			t.Errorf("alerts after the store recovered: %q", got)
+		}
+		w.wantAnnounced(lessor.AlertNoWorker, "+")
 	})
 }

@@ -21,6 +21,7 @@ type faulty struct {
 	fail    atomic.Pointer[error]           // every Update fails with it, before it begins
 	refuse  func(specs []*rules.Spec) error // of Insert
 	beats   atomic.Pointer[error]           // SaveLeases fails with it
+	alerts  atomic.Pointer[error]           // SaveAlerts fails with it
 	commit  atomic.Pointer[error]           // every commit fails with it
 	due     func()                          // before Due
 	locked  atomic.Bool                     // another node has locked all circuits
@@ -104,6 +105,13 @@ func (t faultyTx) SaveLeases(ctx context.Context, held []*rules.Held) error {
 		return *err
 	}
 	return t.Tx.SaveLeases(ctx, held)
+}
+
+func (t faultyTx) SaveAlerts(ctx context.Context, alerts []lessor.Alert) error {
+	if err := t.f.alerts.Load(); err != nil {
+		return *err
+	}
+	return t.Tx.SaveAlerts(ctx, alerts)
 }
 
 // inFaultyWorld runs test over a store that can be made to fail.

@@ -130,28 +130,29 @@ func (l *loop) expectAgain(ctx context.Context, v View, jobs []lessor.JobID) err
 // missingDue reports whether a worker should have asked for a job by now.
 func (l *loop) missingDue() bool { return l.expectAt != 0 && l.expectAt <= l.fold.Serving.LastBeat }
 
-// raiseMissing raises an alert about each definition whose job no worker has asked for in time.
+// raiseMissing raises an alert about each definition whose job no worker has asked for in time. Until the alerts are
+// committed, they stay due.
 func (l *loop) raiseMissing(ctx context.Context) error {
 	now := l.fold.Serving.LastBeat
 	var due []expected
-	l.expectAt = 0
-	l.expected = slices.DeleteFunc(l.expected, func(e expected) bool {
-		if e.at > now {
-			if l.expectAt == 0 || e.at < l.expectAt {
-				l.expectAt = e.at
-			}
-			return false
-		}
-		if !l.workers.asks(e.typ, e.of.tenant, now) {
+	for _, e := range l.expected {
+		if e.at <= now && !l.workers.asks(e.typ, e.of.tenant, now) {
 			due = append(due, e)
 		}
-		return true
-	})
-	if len(due) == 0 {
-		return nil
 	}
-	_, err := l.transact(ctx, 0, func(p *pass) error { return p.raiseMissing(ctx, due) })
-	return err
+	if len(due) > 0 {
+		if _, err := l.transact(ctx, 0, func(p *pass) error { return p.raiseMissing(ctx, due) }); err != nil {
+			return err
+		}
+	}
+	l.expectAt = 0
+	l.expected = slices.DeleteFunc(l.expected, func(e expected) bool {
+		if e.at > now && (l.expectAt == 0 || e.at < l.expectAt) {
+			l.expectAt = e.at
+		}
+		return e.at <= now
+	})
+	return nil
 }
 
 func (p *pass) raiseMissing(ctx context.Context, due []expected) error {
