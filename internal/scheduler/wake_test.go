@@ -232,7 +232,7 @@ func TestRequestsGetJobsInTheOrderInWhichTheyCame(t *testing.T) {
 }
 
 // TestManyWokenAtOnceAreTriedInTurns has more requests woken than one pass may look at: all are tried, in several
-// passes.
+// passes that follow each other at once.
 func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const requests = 250
@@ -248,7 +248,7 @@ func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 		time.Sleep(time.Second)
 		w.retried()
 		w.submit(func(s *lessor.Submission) { s.Type = new("wanted") })
-		time.Sleep(time.Second)
+		time.Sleep(10 * time.Millisecond)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		sum := 0
