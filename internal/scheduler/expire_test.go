@@ -202,6 +202,13 @@ func TestAfterTheBrakeLeasesEndAtItsRate(t *testing.T) {
 				t.Errorf("%d leases ended in a second, want at most about 20", ended)
 			}
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, s := range w.stats {
+			if n := len(s.Ended); n > 20 {
+				t.Errorf("%d leases ended in one commit, want at most 20: no more than a second counts", n)
+			}
+		}
 	})
 }
 

@@ -28,6 +28,7 @@ type faulty struct {
 	after   func()                          // between the commit and its answer
 	updates atomic.Int64
 	views   atomic.Int64
+	counts  atomic.Int64 // how often a transaction read all leases
 }
 
 func (f *faulty) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
@@ -112,6 +113,11 @@ func (t faultyTx) SaveAlerts(ctx context.Context, alerts []lessor.Alert) error {
 		return *err
 	}
 	return t.Tx.SaveAlerts(ctx, alerts)
+}
+
+func (t faultyTx) EachLease(ctx context.Context, fn func(*rules.Held) error) error {
+	t.f.counts.Add(1)
+	return t.Tx.EachLease(ctx, fn)
 }
 
 // inFaultyWorld runs test over a store that can be made to fail.

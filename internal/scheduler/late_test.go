@@ -2,7 +2,9 @@ package scheduler_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lessor"
@@ -107,6 +109,63 @@ func TestLateCallsAfterTheBrakeEndTheirLeases(t *testing.T) {
 				over, live)
 		}
 		w.noDrift()
+	})
+}
+
+// After the brake the leases that late calls end count against its rate: a commit that ends so many of them ends no
+// silent ones.
+func TestLateCallsAfterTheBrakeCountAgainstItsRate(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		w.halt()
+		w.cfg.TotalUnits, w.cfg.Brake.Rate = 1000, 10
+		var slow atomic.Bool
+		f.after = func() {
+			if slow.CompareAndSwap(true, false) {
+				time.Sleep(900 * time.Millisecond) // when it ends, the next sweep is due
+			}
+		}
+		w.start()
+		late := hold(w, 10, 12)[108:] // all of worker-9
+		time.Sleep(2 * time.Minute)
+		for w.live() == 120 { // the brake's floor has not ended
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(200 * time.Millisecond)
+		before := w.live()
+		slow.Store(true)
+		go w.submit(nil)
+		synctest.Wait()
+		ids := make([]string, len(late))
+		for i, g := range late {
+			ids[i] = g.Lease.ID.String()
+		}
+		answers, err := w.HeartbeatAll(w.ctx, anybody, "worker-9", ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range answers {
+			w.wantCode(a.Err, lessor.CodeLeaseNotFound)
+		}
+		if ended := before - w.live(); ended != len(late) {
+			t.Errorf("%d leases ended with %d late calls, want no others: the rate is 10", ended, len(late))
+		}
+		w.noDrift()
+	})
+}
+
+// Late calls that follow each other share one count of all leases, of which there may be a million.
+func TestLateCallsShareACount(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		grants := hold(w, 1, 9)
+		beforeTheSweep(w)
+		f.counts.Store(0)
+		for _, g := range grants {
+			_, err := w.beat(g)
+			w.wantCode(err, lessor.CodeLeaseNotFound)
+		}
+		if n := f.counts.Load(); n != 1 {
+			t.Errorf("all leases were counted %d times for 9 late calls at once, want once", n)
+		}
 	})
 }
 
