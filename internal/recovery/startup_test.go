@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/scheduler"
 	"lessor/internal/sentinel"
 )
 
@@ -254,4 +255,55 @@ func TestAlertsFromBeforeTheRestartAreCleared(t *testing.T) {
 		w.start()
 		w.wantAlerts("-stale")
 	})
+}
+
+// TestAlertsAboutPurgedJobsAreCleared: nobody can look at the job any more, after a long time without the server.
+func TestAlertsAboutPurgedJobsAreCleared(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		w.submit()
+		stale := w.take(longTTL)
+		w.pass(3 * time.Minute)
+		w.wantAlerts("+stale")
+		done := lessor.Completion{WorkerID: &stale.grant.Lease.WorkerID, Status: new("completed")}
+		if err := w.Complete(w.ctx, anybody, stale.grant.Lease.ID, done); err != nil {
+			t.Fatal(err)
+		}
+		job := w.submit()
+		held := w.take(longTTL)
+		r := lessor.Release{WorkerID: &held.grant.Lease.WorkerID, Reason: new(lessor.ReleaseFolderHeld)}
+		if err := w.Release(w.ctx, anybody, held.grant.Lease.ID, r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Cancel(w.ctx, anybody, job.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		w.halt()
+		w.wantAlerts("+hung")
+		for _, c := range []*command{stale, held} {
+			c.exit(nil)
+			if err := os.RemoveAll(c.folder()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.purge(2)
+		w.start()
+		w.wantAlerts("-stale", "-hung")
+	})
+}
+
+// purge removes n jobs that have ended from the store of a server that is stopped.
+func (w *world) purge(n int) {
+	w.t.Helper()
+	store, err := w.open(w)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	purged := 0
+	err = store.Update(w.ctx, func(tx scheduler.Tx) (err error) {
+		purged, err = tx.Purge(w.ctx, tx.Now().Add(time.Hour), n+1)
+		return err
+	})
+	if err = errors.Join(err, store.Close()); err != nil || purged != n {
+		w.t.Fatalf("%d jobs were purged, want %d (%v)", purged, n, err)
+	}
 }
