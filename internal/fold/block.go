@@ -134,6 +134,9 @@ func (f *Fold) WakeTrials(now lessor.Instant) bool {
 	return true
 }
 
+// PlanTrial has WakeTrials wake requests at an instant, because a circuit could not be tried before.
+func (f *Fold) PlanTrial(at lessor.Instant) { f.planTrial(at, 0) }
+
 // planTrial notes that a circuit may be tried at an instant, if that is not past.
 func (f *Fold) planTrial(at, now lessor.Instant) {
 	if at > now && (f.TrialAt == 0 || at < f.TrialAt) {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -119,9 +120,13 @@ func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
 	return p.tx.SaveCircuits(ctx, cs)
 }
 
+// retryLocked is how long after a round that met a locked circuit the requests that wait are tried again. A transaction
+// takes some milliseconds, and nothing tells of its end if it changes nothing.
+const retryLocked = 100 * time.Millisecond
+
 // openTrials unblocks the definitions whose open circuit may be tried, until one of their jobs is taken, and blocks
 // those that an earlier round unblocked and this one may not try. A node that holds the gate waits for no lock: a
-// circuit that another node has locked is tried at the next grant.
+// circuit that another node has locked is tried at a later grant.
 func (r *round) openTrials(ctx context.Context) error {
 	f := r.p.l.fold
 	if ids := f.Trials(r.p.now); len(ids) > 0 {
@@ -134,6 +139,9 @@ func (r *round) openTrials(ctx context.Context) error {
 			if c.Ready(r.p.now) {
 				r.trial[id] = c
 			}
+		}
+		if len(circuits) < len(ids) {
+			f.PlanTrial(r.p.now.Add(retryLocked))
 		}
 	}
 	f.OpenTrials(func(id string) bool { return r.trial[id] != nil })

@@ -351,6 +351,26 @@ func TestJobBehindALockedCircuitIsNotGranted(t *testing.T) {
 	})
 }
 
+// TestRequestThatWaitsGetsTheTrialOfALockedCircuit: it is tried again although the other node changes nothing.
+func TestRequestThatWaitsGetsTheTrialOfALockedCircuit(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		w.put(failing("sync.crm", 15))
+		w.mustComplete(w.lease("worker-1", waiting(30_000)), "failed")
+		time.Sleep(21 * time.Second)
+		f.locked.Store(true)
+		got := w.poll(anybody, "worker-1", nil)
+		time.Sleep(time.Second)
+		if got.Load() != nil {
+			t.Fatal("the trial of a circuit that is locked was granted")
+		}
+		f.locked.Store(false)
+		time.Sleep(time.Second)
+		if got.Load() == nil {
+			t.Error("the request still waits although its job may be tried")
+		}
+	})
+}
+
 func TestResetClosesACircuit(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 10, func(e *lessor.Envelope) {
