@@ -14,7 +14,8 @@
 // retention period of a copy starts anew. If the copy cannot be sent, for example because the message has ten
 // attributes, the delivery counts. So does a delivery to a receiver whose context ended before the answer arrived.
 //
-// A body that is not text is sent as base64 and has the attribute lessor-encoding. The attribute lessor-reply-to is
-// the URL of the queue for replies. The sender of a message chooses that queue, so the role of the worker should
-// allow no other queues.
+// A body that is not text is sent as base64 and has the attribute lessor-encoding. A message that has the attribute and
+// no base64 is logged and not delivered; SQS makes it a dead letter after its last receive. The attribute
+// lessor-reply-to is the URL of the queue for replies. The sender of a message chooses that queue, so the role of the
+// worker should allow no other queues.
 package sqs

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -15,17 +16,20 @@ import (
 	"lessor/worker"
 )
 
-// Config configures a Mailbox. Both fields are required.
+// Config configures a Mailbox. Client and QueueURL are required.
 type Config struct {
 	Client *sqs.Client
 	// QueueURL is the address of the queue.
 	QueueURL string
+	// Log receives messages that cannot be read (warn). The default is slog.Default.
+	Log *slog.Logger
 }
 
 // Mailbox is a connection to a queue.
 type Mailbox struct {
 	client    *sqs.Client
 	url, dead string // URLs of the queue and of its dead letters
+	log       *slog.Logger
 	ended     context.Context
 	end       context.CancelFunc
 }
@@ -60,7 +64,10 @@ func Open(ctx context.Context, cfg Config) (*Mailbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqs: find the queue of dead letters: %w", err)
 	}
-	b := &Mailbox{client: cfg.Client, url: cfg.QueueURL, dead: aws.ToString(dead.QueueUrl)}
+	b := &Mailbox{client: cfg.Client, url: cfg.QueueURL, dead: aws.ToString(dead.QueueUrl), log: cfg.Log}
+	if b.log == nil {
+		b.log = slog.Default()
+	}
 	b.ended, b.end = context.WithCancel(context.Background()) // of the mailbox, whose Close ends it
 	return b, nil
 }
@@ -125,8 +132,9 @@ func (b *Mailbox) Receive(
 	messages := make([]worker.Message, 0, len(got))
 	for _, m := range got {
 		message, err := b.message(m, now.Add(visibility))
-		if err != nil {
-			return nil, err
+		if err != nil { // the others must not be lost with it
+			b.log.Warn("A message cannot be read; it becomes a dead letter after its last delivery", "error", err)
+			continue
 		}
 		if message.deliveries > worker.MaxDeliveries { // a copy: SQS counts only the deliveries of the copy
 			// If this fails, SQS moves the copy later.
@@ -173,7 +181,8 @@ func (b *Mailbox) show(ctx context.Context, url string, m types.Message) error {
 // seconds rounds up, because a message that is hidden for too short a time would be processed twice.
 func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
 
-// DeadLetters implements worker.Mailbox. Reading hides them from other readers for a moment.
+// DeadLetters implements worker.Mailbox. Reading hides them from other readers for a moment. A body that cannot be
+// decoded is returned as it was sent.
 func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLetter, error) {
 	var read []types.Message
 	defer func() {
@@ -195,7 +204,7 @@ func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLett
 	for i, m := range read {
 		body, err := decode(m)
 		if err != nil {
-			return nil, err
+			body = []byte(aws.ToString(m.Body))
 		}
 		letters[i] = worker.DeadLetter{ID: idOf(m), Body: body, Deliveries: worker.MaxDeliveries}
 	}
