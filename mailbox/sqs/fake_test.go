@@ -16,9 +16,9 @@ import (
 
 // fake speaks the JSON protocol of SQS as far as a mailbox uses it. It checks nothing of the caller's identity.
 type fake struct {
-	mu       sync.Mutex
-	queues   map[string]*queue // by URL
-	readOnly bool              // sending is refused
+	mu      sync.Mutex
+	queues  map[string]*queue // by URL
+	refused string            // the operation that the caller may not use
 }
 
 type queue struct {
@@ -112,6 +112,9 @@ func (f *fake) answer(operation string, in input) (out map[string]any, code stri
 		}
 		return nil, "QueueDoesNotExist"
 	}
+	if operation == f.refused {
+		return nil, "AccessDenied"
+	}
 	q := f.queues[in.QueueURL]
 	if q == nil {
 		return nil, "QueueDoesNotExist"
@@ -121,9 +124,6 @@ func (f *fake) answer(operation string, in input) (out map[string]any, code stri
 		return map[string]any{"Attributes": map[string]string{"RedrivePolicy": q.policy}}, ""
 	case "SendMessage":
 		m := &stored{id: rand.Text(), body: in.MessageBody, attributes: in.MessageAttributes, visibleAt: time.Now()}
-		if f.readOnly {
-			return nil, "AccessDenied"
-		}
 		if m.body == "" || len(m.body) > 1<<20 || strings.ContainsAny(m.body, "\x00\x1b\uFFFE") {
 			return nil, "InvalidMessageContents"
 		}

@@ -143,9 +143,7 @@ func (b *Mailbox) Receive(
 		}
 		messages = append(messages, message)
 		if visibility == 0 { // which the client cannot ask for at once
-			if err := b.show(ctx, b.url, m); err != nil {
-				return nil, err
-			}
+			_ = b.show(ctx, b.url, m) // at worst it shows by itself, after a second
 		}
 	}
 	return messages, nil

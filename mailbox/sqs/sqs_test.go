@@ -85,7 +85,7 @@ func TestReturnWithoutACopyCounts(t *testing.T) {
 	if _, err := b.Send(t.Context(), []byte("a"), nil); err != nil {
 		t.Fatal(err)
 	}
-	f.readOnly = true
+	f.refused = "SendMessage"
 	for want := 1; want <= 2; want++ {
 		got, err := b.Receive(t.Context(), 1, time.Minute, 0)
 		if err != nil || len(got) != 1 || got[0].Deliveries() != want {
