@@ -5,8 +5,9 @@
 //
 // The package promises no more than SQS does. Messages may arrive in any order and, rarely, twice. Times are whole
 // seconds, so a message may be hidden, and a receiver may wait, up to a second longer than asked. The message itself
-// checks, with a monotonic clock, that an overdue receipt fails at once. A message cannot be hidden for more than
-// twelve hours in total.
+// checks, with a monotonic clock, that an overdue receipt fails at once. It counts from the call of Receive; if the
+// answer took long, for example because the receiver waited for the message, one more call hides the message anew. A
+// message cannot be hidden for more than twelve hours in total.
 //
 // Return must not count a delivery, but SQS counts every receive. So Return sends a copy with the attributes
 // lessor-id and lessor-deliveries to the queue, and removes the message. The role of the worker must be allowed to

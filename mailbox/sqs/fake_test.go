@@ -19,6 +19,7 @@ type fake struct {
 	mu      sync.Mutex
 	queues  map[string]*queue // by URL
 	refused string            // the operation that the caller may not use
+	lag     time.Duration     // of the answers to ReceiveMessage
 }
 
 type queue struct {
@@ -88,6 +89,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if code != "" {
 			refuse(w, code)
 			return
+		}
+		if out["Messages"] != nil {
+			<-time.After(f.lag)
 		}
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		_ = json.NewEncoder(w).Encode(out)

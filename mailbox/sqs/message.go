@@ -174,6 +174,16 @@ func (m *message) Extend(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
+// hideAnew makes the delivery last for d from now. A d of zero shows the message, which Receive cannot ask for at once.
+// The queue may have hidden a message that Receive waited for at any moment since the call, so only the time from the
+// call is certain. If hideAnew fails, the delivery lasts for that time.
+func (m *message) hideAnew(ctx context.Context, d time.Duration) {
+	until := time.Now().Add(d)
+	if err := m.hide(ctx, d); err == nil {
+		m.last(until)
+	}
+}
+
 func (m *message) hide(ctx context.Context, d time.Duration) error {
 	_, err := m.box.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
 		QueueUrl: &m.box.url, ReceiptHandle: &m.receipt, VisibilityTimeout: seconds(d),

@@ -119,6 +119,7 @@ func (b *Mailbox) Receive(
 	if b.ended.Err() != nil {
 		return nil, worker.ErrMailboxClosed
 	}
+	asked := time.Now() // the queue hides the messages at some moment after this
 	got, err := b.receive(call, b.url, maxMessages, max(visibility, time.Second), wait)
 	switch {
 	case err != nil && b.ended.Err() != nil:
@@ -128,10 +129,9 @@ func (b *Mailbox) Receive(
 	case err != nil:
 		return nil, err
 	}
-	now := time.Now()
 	messages := make([]worker.Message, 0, len(got))
 	for _, m := range got {
-		message, err := b.message(m, now.Add(visibility))
+		message, err := b.message(m, asked.Add(visibility))
 		if err != nil { // the others must not be lost with it
 			b.log.Warn("A message cannot be read; it becomes a dead letter after its last delivery", "error", err)
 			continue
@@ -142,12 +142,15 @@ func (b *Mailbox) Receive(
 			continue
 		}
 		messages = append(messages, message)
-		if visibility == 0 { // which the client cannot ask for at once
-			_ = b.show(ctx, b.url, m) // at worst it shows by itself, after a second
+		if time.Since(asked) >= min(visibility/10, maxUncertainty) {
+			message.hideAnew(ctx, visibility)
 		}
 	}
 	return messages, nil
 }
+
+// maxUncertainty is the accuracy that the package promises for all times.
+const maxUncertainty = time.Second
 
 func (b *Mailbox) receive(
 	ctx context.Context, url string, maxMessages int, visibility, wait time.Duration,
@@ -166,16 +169,6 @@ func (b *Mailbox) receive(
 	return out.Messages, nil
 }
 
-// show makes a message visible.
-func (b *Mailbox) show(ctx context.Context, url string, m types.Message) error {
-	_, err := b.client.ChangeMessageVisibility(ctx,
-		&sqs.ChangeMessageVisibilityInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
-	if err != nil {
-		return fmt.Errorf("sqs: show: %w", err)
-	}
-	return nil
-}
-
 // seconds rounds up, because a message that is hidden for too short a time would be processed twice.
 func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
 
@@ -185,7 +178,8 @@ func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLett
 	var read []types.Message
 	defer func() {
 		for _, m := range read { // not before, or they would be read again; at worst they show by themselves
-			_ = b.show(context.WithoutCancel(ctx), b.dead, m)
+			_, _ = b.client.ChangeMessageVisibility(context.WithoutCancel(ctx),
+				&sqs.ChangeMessageVisibilityInput{QueueUrl: &b.dead, ReceiptHandle: m.ReceiptHandle})
 		}
 	}()
 	for len(read) < limit {
