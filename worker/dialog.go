@@ -126,6 +126,9 @@ func (b *inbox) awaited() bool {
 // Messages returns the messages that people send to the job, in order, and waits for more until ctx is done. A message
 // counts as seen when the body of the loop has ended; one that was not seen when the attempt ended comes again, with
 // the same Seq, in the next. Keep Seq with what the message did, or do it in Once, so that it is not done twice.
+//
+// Two loops over the messages of a job must not run at once: each message would reach only one of them, and one that
+// the first still works on would count as seen when the second has ended its body.
 func (j *Job[T]) Messages(ctx context.Context) iter.Seq[lessor.Message] {
 	return func(yield func(lessor.Message) bool) {
 		if j.lease == nil {
