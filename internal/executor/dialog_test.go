@@ -82,6 +82,24 @@ func TestAnswersFollowTheJobToAnotherMachine(t *testing.T) {
 	}
 }
 
+// TestAnsweredQuestionIsNotReadAgain runs a command, after its answer, until the shim has checked the folder.
+func TestAnsweredQuestionIsNotReadAgain(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(nil, `where=$("$LESSOR" ask 'Where?') || exit 9; "$LESSOR" progress 0.5 half
+		until [ -e go ]; do sleep 0.02; done; echo "\"$where\"" > "$LESSOR_RESULT_FILE"`)
+	id := b.submit("{}")
+	b.answer(id, "Where?", "there")
+	asksAgain := func(j lessor.Job) bool { return j.State == lessor.Waiting }
+	b.awaitJob(id, "half done", func(j lessor.Job) bool { return j.Progress != nil || asksAgain(j) })
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := b.awaitJob(id, "completed", func(j lessor.Job) bool { return j.State == lessor.Completed || asksAgain(j) })
+	if asksAgain(j) || strings.TrimSpace(string(j.Result)) != `"there"` {
+		t.Errorf("the job is %s with result %s, want it completed with the answer", j.State, j.Result)
+	}
+}
+
 // TestUnansweredQuestionIsNotAskedAgain asks a question that is not answered in time, and then one that is.
 func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
 	b := newBench(t, 5*time.Second)
