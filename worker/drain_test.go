@@ -169,6 +169,31 @@ func TestGrantThatTheDrainOvertookIsGivenBack(t *testing.T) {
 	})
 }
 
+// A lease whose first heartbeat has no answer yet has no handler that could return, so the drain itself gives it back.
+func TestGrantThatWasNotConfirmedIsGivenBack(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool { return verb == "heartbeat" }}
+		w := s.worker(worker.Config{Client: over(t, r), TTL: 3 * time.Second})
+		worker.Handle(w, "a", func(context.Context, *worker.Job[order]) (any, error) {
+			t.Error("the handler was called")
+			return nil, nil
+		})
+		stop := run(w)
+		s.Advance(10 * time.Second) // the grant of so old a request is confirmed first
+		id := s.Submit("a", nil)
+		s.Advance(500 * time.Millisecond)
+		if r.calls("heartbeat") == 0 {
+			t.Error("no heartbeat was sent")
+		}
+		if took, err := stop(); err != nil || took > time.Second {
+			t.Errorf("Run ended after %s with %v, want nil at once", took, err)
+		}
+		if job := s.Job(id); job.State != lessor.Queued || job.Attempt != 0 {
+			t.Errorf("the job is %s after %d attempts, want queued after 0", job.State, job.Attempt)
+		}
+	})
+}
+
 // fake is a server with fixed answers to requests for leases.
 type fake struct {
 	mu     sync.Mutex
