@@ -1,10 +1,14 @@
 package executor
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,6 +62,84 @@ func TestStopGivesJobsBack(t *testing.T) {
 				t.Errorf("the job has had %d attempts, want %d", j.Attempt, attempts[c.want])
 			}
 		})
+	}
+}
+
+// TestStopGivesBackWhatWasNotStarted stops a Runner that stops its commands, while a job that it was granted has no
+// command yet: the answer to the request did not arrive, or came with the stop.
+func TestStopGivesBackWhatWasNotStarted(t *testing.T) {
+	stops := func(c *Config) { c.OnStop = OnStopStop }
+	grant := func(t *testing.T, b *bench, worker, jobType string) lessor.Grant {
+		grants, _, err := b.client.Request(t.Context(), lessor.LeaseRequest{
+			WorkerID: &worker, Types: []string{jobType},
+		})
+		if err != nil || len(grants) != 1 {
+			t.Fatalf("request: %v, %v; want one grant", grants, err)
+		}
+		return grants[0]
+	}
+	wantBack := func(t *testing.T, b *bench, id lessor.JobID) {
+		j, err := b.client.Job(t.Context(), id)
+		if err != nil || j.State != lessor.Queued || j.Attempt != 0 || j.Interruptions != 0 {
+			t.Errorf("the job is %s after %d attempts and %d interruptions (%v), want queued after 0 and 0",
+				j.State, j.Attempt, j.Interruptions, err)
+		}
+		if out := b.read(id, stdoutName); out != "" {
+			t.Errorf("its command printed %q, want that it was not started", out)
+		}
+		grant(t, b, "another", j.Type) // at once
+	}
+	t.Run("lost answer", func(t *testing.T) {
+		b := newBench(t, time.Minute)
+		r := b.runner(stops, "echo ran")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ran := make(chan error, 1)
+		go func() { ran <- r.Run(ctx) }()
+		b.awaitState(b.submit("{}"), lessor.Completed) // the Runner has looked for leases of an earlier one
+		other, err := b.client.Submit(t.Context(), "other", json.RawMessage("{}"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grant(t, b, r.Worker(), "other") // the Runner does not hear of it
+		cancel()
+		if err := <-ran; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		wantBack(t, b, other.Job.ID)
+	})
+	t.Run("late answer", func(t *testing.T) {
+		b := newBench(t, time.Minute)
+		r := b.runner(stops, "echo ran")
+		r.lifetime = lifetime{stops: true}
+		id := b.submit("{}")
+		stopped, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.take(stopped, t.Context(), grant(t, b, r.Worker(), "t"))
+		r.shims.Wait()
+		wantBack(t, b, id)
+	})
+}
+
+// TestLeaseOfACommandThatDoesNotStopIsKept: the shim hangs, and its command may still run when the Runner has stopped.
+// The job must not be given to another worker before its lease expires.
+func TestLeaseOfACommandThatDoesNotStopIsKept(t *testing.T) {
+	b := newBench(t, time.Minute)
+	stop := b.work(func(c *Config) { c.OnStop, c.StopGrace = OnStopStop, 3*time.Second },
+		`echo $PPID > shim; while :; do sleep 0.05; done`)
+	id := b.submit("{}")
+	shim, err := strconv.Atoi(b.awaitFile(id, "shim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(shim, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(shim, syscall.SIGCONT) }() // the shim has not ended
+	stop()
+	j, err := b.client.Job(t.Context(), id)
+	if err != nil || j.LeaseID == nil {
+		t.Errorf("the job is %s without a lease (%v), want that the lease is kept", j.State, err)
 	}
 }
 
