@@ -233,6 +233,65 @@ func TestUncertainDecidesTheResultOfAnInterruptedCall(t *testing.T) {
 	}
 }
 
+// TestToolThatEndsDuringAStop: what a tool has done is recorded although the run was stopped meanwhile. A tool that
+// gave up because of the stop may have done its work or not.
+func TestToolThatEndsDuringAStop(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fails bool
+		want  string // what the model is told in the next attempt
+	}{
+		{"completes its work", false, "did it"},
+		{"gives up", true, "error: outcome unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := lessortest.Start(t)
+				s.Submit("requests", question{"work"})
+				act := agent.Reply{Calls: []agent.ToolCall{{Name: "act"}}}
+				model := agent.Script(agent.Step{Reply: act}, agent.Say("end"))
+				ctx, stop := context.WithCancel(t.Context())
+				calls := 0
+				inner := &agent.Inner{
+					Adapter: model,
+					Executor: executor(t, tool("act", func(ctx context.Context, _ *agent.ToolContext) (string, error) {
+						calls++
+						stop()
+						if c.fails {
+							return "", ctx.Err()
+						}
+						return "did it", nil
+					})),
+				}
+				box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: s.Client(), Type: "requests"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				attempt := func(ctx context.Context) error {
+					got, err := box.Receive(t.Context(), 1, time.Minute, time.Second)
+					if err != nil || len(got) != 1 {
+						t.Fatalf("received %v, %v", got, err)
+					}
+					m, _ := got[0].(worker.Journaled)
+					_, err = inner.Run(ctx, greeting, agent.Vitals{Journal: m.Journal()})
+					return errors.Join(err, m.Return(t.Context()))
+				}
+				if err := attempt(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("the stopped run ended with %v, want %v", err, context.Canceled)
+				}
+				if err := attempt(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				questions := model.Questions()
+				last := questions[len(questions)-1].Turns
+				if told := last[len(last)-1].Text; calls != 1 || !strings.HasPrefix(told, c.want) {
+					t.Errorf("after %d calls the model is told %q, want %q after one call", calls, told, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestLargeAnswersAreRecorded: an answer that is larger than an entry may be comes back whole.
 func TestLargeAnswersAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
