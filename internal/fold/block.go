@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"maps"
 	"slices"
 
 	"lessor"
@@ -105,7 +106,7 @@ func (f *Fold) Trials(now lessor.Instant) (ids []string) {
 // the others. One that was unblocked stays so until it is blocked here or by Block: if no job of it was taken, what
 // held its jobs back may go, and Index.Opened names them then.
 func (f *Fold) OpenTrials(try func(definition string) bool) {
-	for id := range f.blocked.open {
+	for _, id := range slices.Sorted(maps.Keys(f.blocked.open)) {
 		f.Index.SetDefinition(f.blocked.all[id].Tenant, id, !try(id))
 	}
 }
