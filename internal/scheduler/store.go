@@ -55,8 +55,8 @@ type Nodes interface {
 	// how, and a node reads what the others published before it decides about grants.
 	Shared() bool
 	// Serve notes that a heartbeat could be accepted now (rules.Serve): it fails or waits where the commit of a
-	// heartbeat would. With anew, service begins now, whatever was noted before. Update does the same as its first act,
-	// never anew.
+	// heartbeat would. A node that shares its store and begins to serve shows no service yet (rules.BeginToServe). With
+	// anew, service begins now, whatever was noted before. Update judges by rules.Serve as its first act.
 	Serve(ctx context.Context, anew bool) (rules.Serving, error)
 	// Rate notes this node's busy rating and returns the highest of all nodes that was noted within life.
 	Rate(ctx context.Context, busy int, life time.Duration) (int, error)

@@ -40,8 +40,8 @@
 //     TestGuardFailsTheCommitIfAnotherNodeWrote).
 //   - Transactions behind each other are committed in their order; if one fails, so do those behind it
 //     (TestPendingTransactionsCommitInTheirOrder, TestFailureFailsTheNextTransaction).
-//   - Time in which no node served is not charged (TestServeAgreesWithTheRules); a node that starts moves no floor
-//     (TestStartMovesNoFloor).
+//   - Time in which no node served is not charged (TestServeAgreesWithTheRules, Shared/ShortLivesAreNoService); to open
+//     a store moves no floor (TestStartMovesNoFloor).
 //   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table
 //     (TestNoStatementReadsAWholeTable).
 package postgres
