@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -92,10 +93,10 @@ func TestFailureFailsTheNextTransaction(t *testing.T) {
 // beat sends the heartbeats of leases, and returns whether the store believed it was alone.
 func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alone bool) {
 	t.Helper()
-	return s.beatAnd(t, ids, func(scheduler.Tx) error { return nil })
+	return s.beatAnd(t, ids, nil)
 }
 
-// beatAnd is beat with a call of besides before it asks for the gate.
+// beatAnd is beat with a call of besides, which may be nil, before it asks for the gate.
 func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) (
 	wait func() error, alone bool,
 ) {
@@ -125,7 +126,11 @@ func (s *Store) tryBeat(t *testing.T, ids []lessor.LeaseID, besides func(schedul
 			}
 			saved = append(saved, h)
 		}
-		return errors.Join(sent.SaveLeases(t.Context(), saved), besides(sent), sent.Gate(t.Context()))
+		err = sent.SaveLeases(t.Context(), saved)
+		if besides != nil {
+			err = errors.Join(err, besides(sent))
+		}
+		return errors.Join(err, sent.Gate(t.Context()))
 	})
 	return wait, alone, err
 }
@@ -291,6 +296,11 @@ type pendingPair struct {
 func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 	t.Helper()
 	wrong := func(format string, args ...any) { err = errors.Join(err, fmt.Errorf(format, args...)) }
+	checked := func(name string, wait func() error, fails bool) {
+		if err := wait(); errors.Is(err, scheduler.ErrAgain) != fails || !fails && err != nil {
+			wrong("the %s: got error %w, want ErrAgain: %v", name, err, fails)
+		}
+	}
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url, GateTimeout: 10 * time.Second}), openAt(t, Config{URL: url})
 	ids := leaseJobs(t, s, 3)
@@ -298,16 +308,20 @@ func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 	if c.atLease {
 		next = newHolder(t, url, "begin; select 1 from lease where id = '"+ids[1].String()+"' for update")
 	}
-	besides := c.besides
-	if besides == nil {
-		besides = func(scheduler.Tx) error { return nil }
+	beat := func(id int, besides func(scheduler.Tx) error) (wait func() error, alone bool) {
+		wait, alone, failed := s.tryBeat(t, ids[id:id+1], besides)
+		if failed != nil {
+			return func() error { return failed }, alone
+		}
+		return wait, alone
 	}
+	giveGate := sync.OnceFunc(gate.give)
 	s.prepareBoth(t, ids)
 	start := time.Now()
 	s.alone(t, ids)
 	was := s.stream.n
 	gate.take()
-	zeroth, _ := s.beat(t, ids[:1])
+	zeroth, _ := beat(0, nil)
 	awaitWaiting(t, url, 1)
 	go next.take()
 	if c.atLease {
@@ -315,15 +329,18 @@ func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 	} else {
 		awaitWaiting(t, url, 2) // it waits behind the zeroth
 	}
-	first, _ := s.beatAnd(t, ids[1:2], func(tx scheduler.Tx) error {
-		gate.give() // the first has begun and waits for the zeroth
-		return besides(tx)
+	first, _ := beat(1, func(tx scheduler.Tx) error {
+		giveGate() // the first has begun and waits for the zeroth
+		if c.besides == nil {
+			return nil
+		}
+		return c.besides(tx)
 	})
+	giveGate() // if the first has not begun
 	<-next.taken
-	second, alone, failed := s.tryBeat(t, ids[2:], func(scheduler.Tx) error { return nil })
-	if failed != nil || len(s.flights) != 2 || s.flights[0].over() || !alone {
-		return time.Since(start), fmt.Errorf("%d transactions are pending, want 2, the first not over; alone: %v, error %w",
-			len(s.flights), alone, failed)
+	second, alone := beat(2, nil)
+	if len(s.flights) != 2 || s.flights[0].over() || !alone {
+		wrong("%d transactions are pending, want 2, the first not over; alone: %v", len(s.flights), alone)
 	}
 	if c.between {
 		if err := write(t.Context(), other, "between", nil); err != nil {
@@ -331,17 +348,12 @@ func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 		}
 	}
 	await(t, "the second transaction waits or is done", func() bool {
-		return s.flights[1].isDone() || countWaiting(t, url) > 0
+		return len(s.flights) < 2 || s.flights[1].isDone() || countWaiting(t, url) > 0
 	})
 	next.give()
-	if err := zeroth(); err != nil {
-		wrong("the zeroth: %w", err)
-	}
-	for name, wait := range map[string]func() error{"first": first, "second": second} {
-		if err := wait(); errors.Is(err, scheduler.ErrAgain) != c.fails || !c.fails && err != nil {
-			wrong("the %s: got error %w, want ErrAgain: %v", name, err, c.fails)
-		}
-	}
+	checked("zeroth", zeroth, false)
+	checked("first", first, c.fails)
+	checked("second", second, c.fails)
 	took = time.Since(start)
 	if err := write(t.Context(), s, "after", nil); err != nil {
 		wrong("a transaction after them: %w", err)
