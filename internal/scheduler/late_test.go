@@ -133,7 +133,11 @@ func TestLateCallsAfterTheBrakeCountAgainstItsRate(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		before := w.live()
 		slow.Store(true)
-		go w.submit(nil)
+		go func() {
+			if _, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")}); err != nil {
+				t.Error(err)
+			}
+		}()
 		synctest.Wait()
 		ids := make([]string, len(late))
 		for i, g := range late {
