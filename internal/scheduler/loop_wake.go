@@ -99,12 +99,28 @@ func (r *round) noneLeft(c *requestCall) bool {
 
 // wakeTwins wakes parked requests that repeat a request which was granted in this pass.
 func (p *parked) wakeTwins(c *requestCall) {
-	if c.ask.RequestID == "" {
-		return
-	}
 	for r := p.workers[c.holder()]; r != nil; r = r.sibling {
-		if r != c && r.ask.RequestID == c.ask.RequestID {
+		if r.repeats(c) {
 			p.wakeOne(r)
 		}
 	}
+}
+
+// replace ends the waiting of requests that c repeats for something else. Their worker, which may be stopping, hears no
+// answer to them, so that a job that they were granted would be nobody's until the lease expires.
+func (p *parked) replace(c *requestCall) {
+	for r := p.workers[c.holder()]; r != nil; {
+		next := r.sibling
+		if r.repeats(c) && r.kind != c.kind {
+			r.denial = r.group.denial
+			p.remove(r)
+			r.answer(nil)
+		}
+		r = next
+	}
+}
+
+// repeats reports whether two requests of one worker are one that was sent twice.
+func (c *requestCall) repeats(o *requestCall) bool {
+	return c != o && c.ask.RequestID != "" && c.ask.RequestID == o.ask.RequestID
 }
