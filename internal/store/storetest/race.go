@@ -145,7 +145,7 @@ func shortLivesAreNoService(a, b *bed) {
 	lives := make([]*bed, 8)
 	for i := range lives {
 		lives[i] = &bed{T: a.T, Store: b.open()}
-		defer func() { b.must(lives[i].Close()) }()
+		b.Cleanup(func() { b.must(lives[i].Close()) })
 	}
 	first, err := a.Serve(a.Context(), false)
 	a.must(err)
