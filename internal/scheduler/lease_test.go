@@ -353,8 +353,8 @@ func TestRepeatForSomethingElseReplacesARequestThatWaits(t *testing.T) {
 		other := w.submit(func(s *lessor.Submission) { s.Type = new("other") })
 		time.Sleep(time.Second)
 		if abandoned.Load() != nil || same.Load() == nil || same.Load().Job.ID != other.ID {
-			t.Errorf("got %v and %v, want nothing for the request that was replaced, and a job for the one that was repeated",
-				abandoned.Load(), same.Load())
+			t.Errorf("the request that was replaced got %v, want nothing; the other got %v, want job %v",
+				abandoned.Load(), same.Load(), other.ID)
 		}
 		w.noDrift()
 	})
