@@ -202,6 +202,7 @@ func (l *loop) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestC
 	}
 	p.tried = nil
 	for _, r := range fresh {
+		dealt = append(dealt, p.replace(r)...)
 		if waits(r) && p.size < maxParked {
 			p.add(r)
 		} else {

@@ -106,18 +106,19 @@ func (p *parked) wakeTwins(c *requestCall) {
 	}
 }
 
-// replace ends the waiting of requests that c repeats for something else. Their worker, which may be stopping, hears no
-// answer to them, so that a job that they were granted would be nobody's until the lease expires.
-func (p *parked) replace(c *requestCall) {
-	for r := p.workers[c.holder()]; r != nil; {
-		next := r.sibling
+// replace ends the waiting of requests that c repeats for something else, and returns them. Their worker, which may be
+// stopping, hears no answer to them, so that a job that they were granted would be nobody's until the lease expires.
+func (p *parked) replace(c *requestCall) (replaced []*requestCall) {
+	for r := p.workers[c.holder()]; r != nil; r = r.sibling {
 		if r.repeats(c) && r.kind != c.kind {
-			r.denial = r.group.denial
-			p.remove(r)
-			r.answer(nil)
+			replaced = append(replaced, r)
 		}
-		r = next
 	}
+	for _, r := range replaced {
+		r.denial = r.group.denial
+		p.remove(r)
+	}
+	return replaced
 }
 
 // repeats reports whether two requests of one worker are one that was sent twice.

@@ -37,9 +37,6 @@ type kind struct {
 // order of arrival.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	p.l.parked.tried = nil
-	for _, c := range fresh {
-		p.l.parked.replace(c)
-	}
 	if !p.l.wakeParked() && len(fresh) == 0 {
 		return nil
 	}
