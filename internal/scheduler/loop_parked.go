@@ -193,9 +193,7 @@ func (l *loop) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestC
 		return !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining
 	}
 	for _, r := range p.tried {
-		switch {
-		case !r.parked:
-		case !waits(r):
+		if r.parked && !waits(r) {
 			p.remove(r)
 			dealt = append(dealt, r)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"lessor"
 	"lessor/internal/scheduler"
@@ -62,6 +63,68 @@ func TestRepeatsInOneCommitListEachLeaseOnce(t *testing.T) {
 		close(gate)
 		all.Wait()
 	})
+}
+
+// TestRepeatForSomethingElseReplacesARequestThatWaits: a worker that stops repeats its request, whose connection the
+// server may not know to be closed, and then gives its jobs back.
+func TestRepeatForSomethingElseReplacesARequestThatWaits(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		ask := func(id, jobType string, wait int64) func(*lessor.LeaseRequest) {
+			return func(r *lessor.LeaseRequest) {
+				r.RequestID, r.Types, r.WaitMS = new(id), []string{jobType}, new(wait)
+			}
+		}
+		given := w.submit(nil)
+		g := w.lease("worker-1", nil)
+		abandoned := w.poll(anybody, "worker-1", ask("r-1", given.Type, 30_000))
+		same := w.poll(anybody, "worker-1", ask("r-2", "other", 30_000))
+		time.Sleep(time.Second)
+		start := time.Now()
+		for _, id := range []string{"r-1", "r-2"} {
+			if _, d := w.ask("worker-1", ask(id, "other", 0)); d == nil || time.Since(start) > 10*time.Millisecond {
+				t.Fatalf("a request for types without jobs: denial %v after %v", d, time.Since(start))
+			}
+		}
+		w.giveBack(g)
+		time.Sleep(time.Second)
+		w.wantState(given.ID, lessor.Queued)
+		other := w.submit(func(s *lessor.Submission) { s.Type = new("other") })
+		time.Sleep(time.Second)
+		if abandoned.Load() != nil || same.Load() == nil || same.Load().Job.ID != other.ID {
+			t.Errorf("the request that was replaced got %v, want nothing; the other got %v, want job %v",
+				abandoned.Load(), same.Load(), other.ID)
+		}
+		w.noDrift()
+	})
+}
+
+// TestRepeatReplacesARequestThatCameWithIt has a worker cancel and repeat its request while a commit is under way.
+func TestRepeatReplacesARequestThatCameWithIt(t *testing.T) {
+	store := &gatedStore{}
+	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { store.Store = s; return store },
+		func(t *testing.T, w *world) {
+			ask := func(jobType string, wait int64) *atomic.Pointer[lessor.Grant] {
+				return w.poll(anybody, "worker-1", func(r *lessor.LeaseRequest) {
+					r.RequestID, r.Types, r.WaitMS = new("r-1"), []string{jobType}, new(wait)
+				})
+			}
+			gate := make(chan struct{})
+			store.gate.Store(&gate)
+			go w.submit(func(s *lessor.Submission) { s.Type = new("nobody's") })
+			synctest.Wait() // its commit is held; what comes now is the next batch
+			abandoned := ask("wanted", 30_000)
+			synctest.Wait()
+			ask("other", 0)
+			synctest.Wait()
+			close(gate)
+			synctest.Wait()
+			job := w.submit(func(s *lessor.Submission) { s.Type = new("wanted") })
+			synctest.Wait()
+			if got := abandoned.Load(); got != nil {
+				t.Errorf("the request that was replaced got %v", got)
+			}
+			w.wantState(job.ID, lessor.Queued)
+		})
 }
 
 // The call that ended a lease is answered the same when it comes again. Any other call on that lease is too late.
