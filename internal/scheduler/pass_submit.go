@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -68,19 +69,29 @@ func (p *pass) takeKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHo
 	}
 }
 
-// refuseConflicts refuses the calls that used a key with another body, and returns the keys that these calls hold.
+// refuseConflicts refuses the calls that used a key with another body, and returns the keys that these calls hold. A
+// call that differs only from one that is refused, or that itself waits for the next round, waits as well.
 func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key) {
+	undecided := map[lessor.JobID]bool{}
 	for _, c := range calls {
 		if c.err != nil {
 			continue
 		}
+		waits := false
 		for i, s := range c.specs {
-			if s.IdempotencyKey != "" && holders[keyOf(s)].BodyHash != s.BodyHash {
-				c.err = keyConflict(i, c.batch, holders[keyOf(s)].Job)
-				break
+			switch h := holders[keyOf(s)]; {
+			case s.IdempotencyKey == "" || h.BodyHash == s.BodyHash:
+			case undecided[h.Job]:
+				waits = true
+			case c.err == nil:
+				c.err = c.keyConflict(i, h.Job)
 			}
 		}
+		if c.err == nil && !waits {
+			continue
+		}
 		for _, s := range c.specs {
+			undecided[s.ID] = true
 			if c.err != nil && s.IdempotencyKey != "" && holders[keyOf(s)].Job == s.ID {
 				free = append(free, keyOf(s))
 			}
@@ -89,14 +100,18 @@ func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key
 	return free
 }
 
-func keyConflict(i int, batch bool, holder lessor.JobID) error {
-	field := "idempotency_key"
-	if batch {
+// keyConflict says that a job of c uses the key of another job.
+func (c *submitCall) keyConflict(i int, holder lessor.JobID) error {
+	field, owner := "idempotency_key", fmt.Sprintf("job %s", holder)
+	if c.batch {
 		field = fmt.Sprintf("jobs[%d].%s", i, field)
+		if own := slices.IndexFunc(c.specs, func(s *rules.Spec) bool { return s.ID == holder }); own >= 0 {
+			owner = fmt.Sprintf("jobs[%d]", own)
+		}
 	}
 	return &lessor.Error{
 		Code: lessor.CodeConflict, Detail: "the body differs from the first one with this key",
-		Fields: []lessor.FieldError{{Field: field, Message: fmt.Sprintf("belongs to job %s", holder)}},
+		Fields: []lessor.FieldError{{Field: field, Message: "belongs to " + owner}},
 	}
 }
 

@@ -30,6 +30,20 @@ func (s *gatedStore) Send(ctx context.Context, _ scheduler.Footing, fn func(sche
 	return sendByUpdate(ctx, s, fn)
 }
 
+// inOneBatch makes calls, in this order, while the commit of a submission is held: all are dealt with in the next. It
+// returns when the world has come to rest.
+func (w *world) inOneBatch(store *gatedStore, calls ...func()) {
+	gate := make(chan struct{})
+	store.gate.Store(&gate)
+	w.submitting()
+	for _, call := range calls {
+		go call()
+		synctest.Wait()
+	}
+	close(gate)
+	synctest.Wait()
+}
+
 // TestRepeatsInOneCommitListEachLeaseOnce has many repeats of one request wait for the same commit.
 func TestRepeatsInOneCommitListEachLeaseOnce(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
@@ -108,16 +122,8 @@ func TestRepeatReplacesARequestThatCameWithIt(t *testing.T) {
 					r.RequestID, r.Types, r.WaitMS = new("r-1"), []string{jobType}, new(wait)
 				})
 			}
-			gate := make(chan struct{})
-			store.gate.Store(&gate)
-			go w.submit(func(s *lessor.Submission) { s.Type = new("nobody's") })
-			synctest.Wait() // its commit is held; what comes now is the next batch
-			abandoned := ask("wanted", 30_000)
-			synctest.Wait()
-			ask("other", 0)
-			synctest.Wait()
-			close(gate)
-			synctest.Wait()
+			var abandoned *atomic.Pointer[lessor.Grant]
+			w.inOneBatch(store, func() { abandoned = ask("wanted", 30_000) }, func() { ask("other", 0) })
 			job := w.submit(func(s *lessor.Submission) { s.Type = new("wanted") })
 			synctest.Wait()
 			if got := abandoned.Load(); got != nil {
