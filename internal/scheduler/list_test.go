@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,39 @@ func TestListsAreBoundedInBytes(t *testing.T) {
 		}
 		if pages != 2 || len(found) != jobs+1 || found[0] != small.ID || found[jobs] != ids[0] {
 			t.Errorf("%d jobs on %d pages after the first, want %d on 2", len(found), pages, jobs+1)
+		}
+	})
+}
+
+// TestRunsOfADefinitionWhoseIDLooksLikeAJobs pages through the runs of a definition that somebody named with a uuid.
+func TestRunsOfADefinitionWhoseIDLooksLikeAJobs(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		const id = "d01d407f-0ba8-462b-bcb0-fe1964dc8969"
+		w.put(interval(id, 3600, nil))
+		var want []lessor.JobID
+		for range 3 {
+			run, err := w.Trigger(w.ctx, anybody, id, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.mustComplete(w.lease("worker-1", nil), "completed")
+			want = append([]lessor.JobID{run}, want...)
+		}
+		var got []lessor.JobID
+		for f := (lessor.RunFilter{JobID: id, Limit: 1}); ; {
+			page, next, err := w.Runs(w.ctx, anybody, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page {
+				got = append(got, r.RunID)
+			}
+			if f.Cursor = next; next == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the runs are %v, want %v", got, want)
 		}
 	})
 }

@@ -53,8 +53,8 @@ func jobRuns(
 ) (p runPage, err error) {
 	q := ListQuery{Tenant: tenant, Status: f.Status, Trace: f.Trace, After: after, Limit: f.Limit}
 	q.Claimed = f.Status != lessor.RunQueued
-	if u, err := lessor.ParseUUID(f.JobID); err == nil { // the id of a job without a definition is the id of its run
-		return oneRun(ctx, v, f, tenant, after, lessor.JobID{UUID: u})
+	if p, plain, err := plainRun(ctx, v, f, tenant, after); plain || err != nil {
+		return p, err
 	}
 	q.Definition = f.JobID
 	for left := f.Limit; ; { // a few at a time: a run is small, its job may be large
@@ -75,19 +75,28 @@ func jobRuns(
 	}
 }
 
-func oneRun(
-	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID, id lessor.JobID,
-) (p runPage, err error) {
+// plainRun returns the run of a job without a definition, whose id is the id of its run. Plain is whether there is one:
+// a definition may have an id that looks like that of a job.
+func plainRun(
+	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID,
+) (p runPage, plain bool, err error) {
+	u, noID := lessor.ParseUUID(f.JobID)
+	if noID != nil {
+		return p, false, nil
+	}
+	id := lessor.JobID{UUID: u}
 	found, err := v.Standings(ctx, []lessor.JobID{id})
-	if err != nil || found[id] == nil || after != nil {
-		return p, err
+	if err != nil || found[id] == nil {
+		return p, false, err
 	}
 	r, ran := rules.RunOf(found[id])
-	if ran && r.JobID == f.JobID && (tenant == nil || *tenant == r.TenantID) &&
-		(f.Status == "" || f.Status == r.Status) && (f.Trace == "" || f.Trace == r.TraceID) {
+	if !ran || r.JobID != f.JobID || tenant != nil && *tenant != r.TenantID {
+		return p, false, nil
+	}
+	if after == nil && (f.Status == "" || f.Status == r.Status) && (f.Trace == "" || f.Trace == r.TraceID) {
 		p.runs = []lessor.Run{r}
 	}
-	return p, nil
+	return p, true, nil
 }
 
 func circuitRuns(
