@@ -28,13 +28,25 @@ func (w *world) served(n *node) {
 	n.servedAt = w.now
 	switch {
 	case w.now-b.servedAt > longGap:
-		b.floor, b.gapAt = n.beganAt, b.servedAt
+		b.floor, b.gapAt = w.began(n), b.servedAt
 		outlived := func(n *node) bool { return !n.dead && n.startedAt < b.gapAt }
 		b.gapHidden = w.clock().Sub(b.servedClock).Abs() < longGap && !slices.ContainsFunc(w.nodes, outlived)
 	case begins:
 		return
 	}
 	b.servedAt, b.servedClock = w.now, w.clock()
+}
+
+// began is when the nodes that live began to serve after the gap that n has ended: others may have begun before n, and
+// have shown nothing of the time since.
+func (w *world) began(n *node) time.Duration {
+	first := n.beganAt
+	for _, o := range w.nodes {
+		if !o.dead && o.pausedUntil <= w.now && o.beganAt > w.known.servedAt {
+			first = min(first, o.beganAt)
+		}
+	}
+	return first
 }
 
 // committed notes the answer that a node got to its commit.
