@@ -41,11 +41,12 @@ func CorrectNextTick(d *Definition, next func(*Definition) Ticker, now lessor.In
 		}
 		d.Anchor = now
 	}
-	tick := next(d)(now)
+	ticks := next(d)
+	tick := ticks(now)
 	if tick == 0 || tick >= d.NextTick {
 		return false
 	}
-	d.setNextTick(tick)
+	d.setNextTick(tick, ticks)
 	return true
 }
 
@@ -66,7 +67,7 @@ func Undecided(d *Definition, next Ticker, decided []lessor.Instant) Ticker {
 		return t
 	}
 	if known[d.NextTick] {
-		d.setNextTick(pass(d.NextTick))
+		d.setNextTick(pass(d.NextTick), pass)
 	}
 	return pass
 }

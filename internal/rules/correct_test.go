@@ -76,7 +76,7 @@ func TestNextTickIsSetAgainWhenTheClockIsSetBack(t *testing.T) {
 		{"none", every, 0, 0},
 	} {
 		d := &Definition{ID: "d", Schedule: c.schedule, Anchor: c.tick, Enabled: true}
-		if d.setNextTick(c.tick); c.tick == 0 {
+		if d.setNextTick(c.tick, next(d)); c.tick == 0 {
 			d.DueAt = 0
 		}
 		if got := CorrectNextTick(d, next, start); got != (c.tick != c.want) {
@@ -90,7 +90,7 @@ func TestNextTickIsSetAgainWhenTheClockIsSetBack(t *testing.T) {
 func minutesAfter(at lessor.Instant, next Ticker) lessor.Instant { return next(at) }
 
 func TestTicksWithARowArePassedOver(t *testing.T) {
-	every := func(after lessor.Instant) lessor.Instant { return (after/10 + 1) * 10 }
+	every := func(after lessor.Instant) lessor.Instant { return (after/10_000 + 1) * 10_000 }
 	for _, c := range []struct {
 		name         string
 		decided      []lessor.Instant
@@ -98,19 +98,19 @@ func TestTicksWithARowArePassedOver(t *testing.T) {
 		window       time.Duration
 		rows, missed int
 	}{
-		{"none decided", nil, 50, 10, time.Hour, 4, 0},
-		{"the first decided", []lessor.Instant{10}, 50, 20, time.Hour, 3, 0},
-		{"all decided", []lessor.Instant{10, 20, 30, 40}, 50, 0, time.Hour, 0, 0},
-		{"one between", []lessor.Instant{20}, 50, 10, time.Hour, 3, 0},
-		{"the next decided too", []lessor.Instant{30, 40, 50}, 60, 10, time.Hour, 2, 0},
-		{"behind the window", []lessor.Instant{30}, 50, 10, 15 * time.Millisecond, 2, 1},
+		{"none decided", nil, 50_000, 10_000, time.Hour, 4, 0},
+		{"the first decided", []lessor.Instant{10_000}, 50_000, 20_000, time.Hour, 3, 0},
+		{"all decided", []lessor.Instant{10_000, 20_000, 30_000, 40_000}, 50_000, 0, time.Hour, 0, 0},
+		{"one between", []lessor.Instant{20_000}, 50_000, 10_000, time.Hour, 3, 0},
+		{"the next decided too", []lessor.Instant{30_000, 40_000, 50_000}, 60_000, 10_000, time.Hour, 2, 0},
+		{"behind the window", []lessor.Instant{30_000}, 50_000, 10_000, 15 * time.Second, 2, 1},
 	} {
 		d := &Definition{
 			ID: "d", Enabled: true, CatchUp: lessor.CatchUpAll, Overlap: lessor.OverlapAllow,
 			CatchUpWindow: c.window,
 		}
-		d.setNextTick(10)
-		plan := Ticks(d, Undecided(d, every, c.decided), &Circuit{}, OpenRuns{}, 45)
+		d.setNextTick(10_000, every)
+		plan := Ticks(d, Undecided(d, every, c.decided), &Circuit{}, OpenRuns{}, 45_000)
 		same(t, c.name+": next", d.NextTick, c.at)
 		same(t, c.name+": rows", len(plan.Rows), c.rows)
 		if len(plan.Rows) > 0 {

@@ -265,7 +265,7 @@ func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Insta
 		setTickAfter(d, next(d), now)
 		return
 	}
-	d.setNextTick(old.NextTick)
+	d.setNextTick(old.NextTick, next(d))
 }
 
 // Begin sets the state of a new definition.

@@ -75,19 +75,27 @@ func TickerOf(d *Definition, loc *time.Location) Ticker {
 func setTickAfter(d *Definition, next Ticker, after lessor.Instant) {
 	d.NextTick, d.DueAt = 0, 0
 	if d.Ticking() {
-		d.setNextTick(next(after))
+		d.setNextTick(next(after), next)
 	}
 }
 
-func (d *Definition) setNextTick(tick lessor.Instant) {
+func (d *Definition) setNextTick(tick lessor.Instant, next Ticker) {
 	d.NextTick, d.DueAt = tick, 0
 	if tick != 0 {
-		d.DueAt = d.due(tick)
+		d.DueAt = d.due(tick, next)
 	}
 }
 
-func (d *Definition) due(tick lessor.Instant) lessor.Instant {
-	return tick.Add(cron.Jitter(d.ID, tick, d.Jitter))
+// due is when a tick fires. Jitter delays it, but not to the next tick, which would have to wait for it.
+func (d *Definition) due(tick lessor.Instant, next Ticker) lessor.Instant {
+	most := d.Jitter
+	if most == 0 {
+		return tick
+	}
+	if following := next(tick); following != 0 {
+		most = min(most, following.Sub(tick)-time.Millisecond)
+	}
+	return tick.Add(cron.Jitter(d.ID, tick, most))
 }
 
 // TickPlan is the decision about the due ticks of a definition.
@@ -104,18 +112,23 @@ func Ticks(d *Definition, next Ticker, circuit *Circuit, open OpenRuns, now less
 	due := d.dueTicks(next, now)
 	for i, at := range due {
 		if len(p.Rows) == maxTickRows {
-			d.setNextTick(at)
+			d.setNextTick(at, next)
 			return p
 		}
-		p.decide(d, at, len(due)-i, circuit, &open, now)
-		d.setNextTick(next(at))
+		row := TickRow{Definition: d.ID, Tenant: d.Tenant, At: at, Outcome: lessor.TickFired}
+		if now.Sub(d.due(at, next)) > onTime {
+			row.Outcome = lessor.TickCaughtUp
+		}
+		p.decide(d, row, len(due)-i, circuit.Blocks(now), &open)
+		d.setNextTick(next(at), next)
 	}
 	return p
 }
 
-// missed counts the ticks before the window in one row.
+// missed counts the ticks before the window in one row. Every window has room for ticks that are noticed in time, and
+// for their jitter.
 func (p *TickPlan) missed(d *Definition, next Ticker, now lessor.Instant) {
-	window := now.Add(-d.CatchUpWindow)
+	window := now.Add(-max(d.CatchUpWindow, onTime) - d.Jitter)
 	if d.NextTick >= window {
 		return
 	}
@@ -124,42 +137,35 @@ func (p *TickPlan) missed(d *Definition, next Ticker, now lessor.Instant) {
 		row.Count = int64((window - 1 - d.NextTick) / every)
 		row.To = d.NextTick + lessor.Instant(row.Count)*every
 		row.Count++
-		d.setNextTick(next(row.To))
+		d.setNextTick(next(row.To), next)
 	} else {
 		for t := d.NextTick; t != 0 && t < window && row.Count < maxCounted; t = next(t) {
 			row.To = t
 			row.Count++
 		}
-		d.setNextTick(next(row.To))
+		d.setNextTick(next(row.To), next)
 	}
 	p.Rows = append(p.Rows, row)
 }
 
 // dueTicks returns the ticks that are due, from the next on.
 func (d *Definition) dueTicks(next Ticker, now lessor.Instant) (due []lessor.Instant) {
-	for t := d.NextTick; t != 0 && d.due(t) <= now; t = next(t) {
+	for t := d.NextTick; t != 0 && d.due(t, next) <= now; t = next(t) {
 		due = append(due, t)
 	}
 	return due
 }
 
-// decide decides about one tick. left counts the due ticks from this one on.
-func (p *TickPlan) decide(d *Definition, at lessor.Instant, left int, circuit *Circuit, open *OpenRuns,
-	now lessor.Instant,
-) {
-	row := TickRow{Definition: d.ID, Tenant: d.Tenant, At: at, Outcome: lessor.TickFired}
-	late := now.Sub(d.due(at)) > onTime
-	if late {
-		row.Outcome = lessor.TickCaughtUp
-	}
+// decide decides about one tick, whose row says whether it is in time. left counts the due ticks from this one on.
+func (p *TickPlan) decide(d *Definition, row TickRow, left int, blocked bool, open *OpenRuns) {
 	switch {
 	case d.CatchUp == lessor.CatchUpLatest && left > 1:
 		row.skip(TickSuperseded)
-	case d.CatchUp == lessor.CatchUpNone && late:
+	case d.CatchUp == lessor.CatchUpNone && row.Outcome == lessor.TickCaughtUp:
 		row.skip(TickLate)
 	case d.CatchUp == lessor.CatchUpAll && left > maxCatchUp:
 		row.skip(TickOverLimit)
-	case circuit.Blocks(now):
+	case blocked:
 		row.Outcome = lessor.TickCircuitOpen
 	case d.overlaps(*open):
 		row.skip(TickOverlap)

@@ -202,6 +202,24 @@ func TestJitterDelaysATickButKeepsItsTime(t *testing.T) {
 	same(t, "rows", rowsText(p.Rows), "1h0m0s fired")
 }
 
+// TestEveryTickThatIsNoticedInTimeFires looks at a definition a millisecond after each tick is due, with the smallest
+// windows and with jitter of any length.
+func TestEveryTickThatIsNoticedInTimeFires(t *testing.T) {
+	for _, changes := range []string{
+		`{"catchUpWindowSeconds": 0}`,
+		`{"jitterSeconds": 4, "catchUpWindowSeconds": 2}`,
+		`{"jitterSeconds": 600, "catchUpWindowSeconds": 60, "catchUp": "none"}`,
+		`{"jitterSeconds": 86400, "catchUpWindowSeconds": 0, "catchUp": "none"}`,
+	} {
+		d := every(t, 20, strings.Replace(changes, "{", `{"overlap": "allow",`, 1))
+		for range 100 {
+			at := d.NextTick
+			p := Ticks(d, utcTicks(d), nil, OpenRuns{}, d.DueAt.Add(time.Millisecond))
+			same(t, changes, rowsText(p.Rows), fmt.Sprintf("%v fired", at.Sub(after(0))))
+		}
+	}
+}
+
 // TestEveryTickGetsOneRow walks a definition through random times of attention, clocks that step back among them, and
 // checks that every tick up to the last of them is counted once: by a row of its own or by one that counts it as
 // missed.
@@ -217,7 +235,7 @@ func TestEveryTickGetsOneRow(t *testing.T) {
 			}).Draw(t, "catch up"),
 			Overlap: lessor.OverlapAllow, CatchUpWindow: time.Duration(rapid.IntRange(0, 7200).Draw(t,
 				"window")) * time.Second,
-			Jitter: time.Duration(rapid.IntRange(0, 5).Draw(t, "jitter")) * time.Second,
+			Jitter: time.Duration(rapid.IntRange(0, 100).Draw(t, "jitter")) * time.Second,
 		}
 		Begin(d, utcTicks, after(0))
 		next, now, counted := d.NextTick, after(0), int64(0)
