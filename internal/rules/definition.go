@@ -174,8 +174,7 @@ func (c *check) definitionBackoff(ask *lessor.DefinitionBackoffAsk, cfg SubmitCo
 }
 
 func (c *check) schedule(d *Definition, ask *lessor.ScheduleAsk, zone func(string) (*time.Location, error)) {
-	// Local is the host's own zone, which differs between nodes
-	if _, err := zone(d.Zone); err != nil || d.Zone == "Local" {
+	if _, err := zone(d.Zone); err != nil || !cron.NamesZone(d.Zone) {
 		c.fail("timezone", "must be the IANA name of a time zone, like Europe/Berlin, not %q", d.Zone)
 	}
 	if ask == nil {
