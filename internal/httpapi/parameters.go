@@ -126,7 +126,7 @@ var bounds = map[string]object{
 	"Completion.worker_id":       {"minLength": 1, "maxLength": 200},
 	"Completion.status":          {"enum": []any{"completed", "failed", "cancelled", "waiting"}},
 	"Completion.retryable":       {"default": true},
-	"LeaseCompletion.status":     {"enum": []any{"completed", "failed", "cancelled", "waiting"}},
+	"LeaseCompletion.status":     {"enum": []any{"completed", "failed", "cancelled"}},
 	"LeaseCompletion.retryable":  {"default": true},
 	"CompletionBatch.leases":     {"minItems": 1, "maxItems": 1000},
 	"BeatBatch.lease_ids":        {"minItems": 1, "maxItems": 1000},

@@ -131,7 +131,7 @@ func nullToNil(raw json.RawMessage) json.RawMessage {
 }
 
 // Completion checks a worker's completion and returns the end of the attempt, with the last report. prefix goes
-// before the names of wrong fields.
+// before the names of wrong fields in a batch, which asks no questions.
 func Completion(d *lessor.Completion, prefix string) (End, error) {
 	var c check
 	c.require("worker_id", d.WorkerID != nil)
@@ -148,8 +148,10 @@ func Completion(d *lessor.Completion, prefix string) (End, error) {
 		}
 		c.text("error", d.Error, 0, math.MaxInt, "") // the length is checked above, in bytes
 	}
-	switch Said(*d.Status) {
-	case SaidCompleted, SaidFailed, SaidCancelled, SaidWaiting:
+	switch s := Said(*d.Status); {
+	case s == SaidWaiting && prefix != "":
+		c.fail("status", "must be completed, failed or cancelled; to ask a question, complete the lease alone")
+	case s == SaidCompleted, s == SaidFailed, s == SaidCancelled, s == SaidWaiting:
 		e.Said, e.Outcome, e.Reason = said(*d.Status, e.Result, e.Error), Outcome(*d.Status), *d.Status
 	default:
 		c.fail("status", "must be completed, failed, cancelled or waiting, not %q", *d.Status)

@@ -223,6 +223,11 @@ func TestCompletionInABatchNamesItsFields(t *testing.T) {
 		lessor.FieldError{
 			Field: "leases[2].status", Message: `must be completed, failed, cancelled or waiting, not "done"`,
 		})
+	_, err = Completion(&lessor.Completion{WorkerID: new("w1"), Status: new("waiting")}, "leases[2].")
+	wrong(t, err, lessor.FieldError{
+		Field:   "leases[2].status",
+		Message: "must be completed, failed or cancelled; to ask a question, complete the lease alone",
+	})
 	_, err = Completion(&lessor.Completion{WorkerID: new("w1")}, "leases[2].")
 	same(t, "what is missing", fieldsOf(err), []lessor.FieldError{{Field: "leases[2].status", Message: "is required"}})
 }

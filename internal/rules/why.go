@@ -49,7 +49,11 @@ func Why(in WhyInputs, bound bool) []lessor.Reason {
 	if !in.Asked {
 		r.add("no_worker", "no worker has asked for type %q in the last 5 minutes", st.Spec.Lane.Type)
 	}
-	if len(r) == 0 {
+	switch {
+	case len(r) > 0:
+	case st.Spec.Lane.Unique:
+		r.add("unique", "it is number %d of its line; only a worker that holds no lease gets it", place(in.Place))
+	default:
 		r.add("waiting_turn", "it is number %d of its line; others are served first", place(in.Place))
 	}
 	return r

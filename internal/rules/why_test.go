@@ -10,7 +10,9 @@ import (
 // stuck returns a queued job of type resize that needs 4 units, with everything free and asked for, after the changes.
 func stuck(changes ...func(*WhyInputs)) WhyInputs {
 	s := queuedJob()
-	s.Spec = full
+	spec := *full
+	spec.Lane.Unique = false
+	s.Spec = &spec
 	in := WhyInputs{
 		Standing: s, Now: start, Serving: served(start), Place: new(3), Asked: true, TenantCap: 25, TenantRunning: 24,
 		ClassCap: 2, ClassRunning: 1,
@@ -66,6 +68,12 @@ func TestWhyHasOneReasonAlone(t *testing.T) {
 			"nothing is in its way", func(*WhyInputs) {}, false,
 			[]lessor.Reason{{Code: "waiting_turn", Detail: "it is number 3 of its line; others are served first"}},
 		},
+		{"only a worker without a lease gets it", func(in *WhyInputs) {
+			in.Standing.Spec.Lane.Unique = true
+		}, false, []lessor.Reason{{
+			Code:   "unique",
+			Detail: "it is number 3 of its line; only a worker that holds no lease gets it",
+		}}},
 		{"its place is not known", func(in *WhyInputs) {
 			in.Place = nil
 		}, false, []lessor.Reason{{
