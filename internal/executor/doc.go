@@ -25,6 +25,8 @@
 //     (TestProcessThatLeftTheGroupEndsWithItsCommand).
 //   - An exit record is final: if the shim was killed before it could report, the Runner reports the record
 //     (TestExitRecordOfAKilledShimIsReported).
+//   - Output costs no result: the lease is kept while the rest of it is sent, and the end is reported without what a
+//     server does not take (TestSlowOutputCostsNoResult, TestRestOfTheOutputIsBounded).
 //   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).
 //   - A job that cannot be started here costs nothing: the Runner gives it back and backs off
 //     (TestFullDiskCostsJobsNothing). If an earlier attempt holds its folder, the server raises hung

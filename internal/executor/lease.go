@@ -47,7 +47,7 @@ func (s *shim) keepLease(ctx context.Context) {
 // reads the job, because a cancelled job or a lost lease must reach the command.
 func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, error) {
 	lease := s.order.Grant.Lease
-	ctx, cancel := context.WithTimeout(ctx, s.patience())
+	ctx, cancel := context.WithTimeout(ctx, patience(lease))
 	defer cancel()
 	b, due := s.takeHeartbeat()
 	if !due {
@@ -87,8 +87,8 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 
 // patience is how long a try may take: if the server hangs, a second try, on another server, must fit before the lease
 // can end. A server that only is slow gets a second, because it drops calls whose callers have left.
-func (s *shim) patience() time.Duration {
-	return max(time.Duration(s.order.Grant.Lease.TTLMS)*time.Millisecond/3, time.Second)
+func patience(lease lessor.Lease) time.Duration {
+	return max(time.Duration(lease.TTLMS)*time.Millisecond/3, time.Second)
 }
 
 // heed sends a heartbeat as soon as the server reports that the lease was cancelled or taken away or has a message,

@@ -149,12 +149,13 @@ func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	}
 	defer func() { _ = lock.Close() }() // closing it releases the lock
 	log := r.cfg.Log.With("job_id", lease.JobID.String())
-	if err := r.sendLeft(ctx, f, lease); err != nil {
+	exit, err := f.Exit()
+	ended := err == nil && exit.LeaseID == lease.ID && exit.Fence == lease.Fence
+	if err := r.sendLeft(ctx, f, lease, ended); err != nil {
 		log.Warn("the end of the output could not be sent", "error", err)
 	}
-	exit, err := f.Exit()
-	if err != nil || exit.LeaseID != lease.ID || exit.Fence != lease.Fence {
-		return // there is none of this attempt
+	if !ended {
+		return
 	}
 	report := func() error { return r.client.Complete(ctx, exit.LeaseID, exit.Completion()) }
 	if err := r.insist(ctx, report); err != nil {
@@ -178,8 +179,9 @@ func (r *Runner) insist(ctx context.Context, call func() error) error {
 }
 
 // sendLeft sends what a killed shim has left in the files of its output. A file that has lost its beginning does not
-// say where it belongs, and is left.
-func (r *Runner) sendLeft(ctx context.Context, f *sentinel.Folder, lease lessor.Lease) error {
+// say where it belongs, and is left. The lease is kept meanwhile only if the command has ended: otherwise it must
+// expire, so that the job is tried again.
+func (r *Runner) sendLeft(ctx context.Context, f *sentinel.Folder, lease lessor.Lease, ended bool) error {
 	p := printer.New(r.client, lease.ID, lease.WorkerID)
 	for stream, name := range map[string]string{lessor.Stdout: stdoutName, lessor.Stderr: stderrName} {
 		data, err := f.ReadFile(name, r.cfg.Task.MaxOutput)
@@ -191,7 +193,20 @@ func (r *Runner) sendLeft(ctx context.Context, f *sentinel.Folder, lease lessor.
 			p.Add(stream, leftOutput(data))
 		}
 	}
-	return r.insist(ctx, func() error { return p.Flush(ctx) })
+	check := func(ctx context.Context) error { return keepAlive(ctx, r.client, lease) }
+	if !ended {
+		check = func(ctx context.Context) error { return r.checkLive(ctx, lease) }
+	}
+	return rest{printer: p, check: check, interval: restInterval(lease), limit: restTime}.send(ctx)
+}
+
+// checkLive returns nil if a server answers that a lease lives.
+func (r *Runner) checkLive(ctx context.Context, lease lessor.Lease) error {
+	job, err := r.client.Job(ctx, lease.JobID)
+	if err == nil && (job.LeaseID == nil || *job.LeaseID != lease.ID) {
+		return lessor.ErrLeaseNotFound
+	}
+	return err
 }
 
 // leftOutput is a whole stream.

@@ -112,14 +112,11 @@ func (s *shim) writeExit(e sentinel.Exit) bool {
 	return err == nil
 }
 
-// report sends the rest of the output and the end of the attempt to the server, for as long as it takes. A shim that is
-// stopped meanwhile tries once more and leaves the rest to the exit record.
+// report sends the end of the attempt to the server, for as long as it takes. A shim that is stopped meanwhile tries
+// once more and leaves the rest to the exit record.
 func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 	done := e.Completion()
 	return s.insist(ctx, func(ctx context.Context) error {
-		if err := s.printer.Flush(ctx); err != nil {
-			return err
-		}
 		err := s.client.Complete(ctx, e.LeaseID, done)
 		switch {
 		case isRefused(err) && (done.Progress != nil || done.Message != nil || done.Checkpoint != nil):
@@ -149,9 +146,6 @@ func (s *shim) release(ctx context.Context, err error) error {
 		r.DelayMS, r.Reason = new(releaseDelay.Milliseconds()), new(lessor.ReleaseCannotStart)
 	}
 	return s.insist(ctx, func(ctx context.Context) error {
-		if err := s.printer.Flush(ctx); err != nil {
-			return err
-		}
 		err := s.client.Release(ctx, lease.ID, r)
 		if isRefused(err) {
 			r.Progress, r.Message, r.Checkpoint = nil, nil, nil // the lease must go back without them
@@ -171,7 +165,7 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 		}
 	})()
 	try := func() error {
-		ctx, cancel := context.WithTimeout(trying, s.patience())
+		ctx, cancel := context.WithTimeout(trying, patience(s.order.Grant.Lease))
 		defer cancel()
 		return call(ctx)
 	}

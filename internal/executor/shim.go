@@ -148,12 +148,18 @@ func (s *shim) run(ctx context.Context) error {
 		s.log.Warn("ended the command without a report", "reason", cause)
 		return nil
 	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && !s.finished(exit):
+		s.sendRest(ctx, stopRestTime)
 		return s.release(ctx, cause)
 	}
 	s.say(summary(exit))
 	if s.writeExit(exit) {
 		s.removeSentinel() // the exit record speaks from here on
 	}
+	limit := restTime
+	if errors.Is(cause, errTerminated) {
+		limit = stopRestTime
+	}
+	s.sendRest(ctx, limit)
 	return s.report(ctx, exit)
 }
 
