@@ -108,7 +108,16 @@ func (r *Runner) lastLease(id lessor.JobID) lessor.Lease {
 // adopt counts a running command until its folder's lock is free.
 func (r *Runner) adopt(following context.Context, lease lessor.Lease) {
 	r.cfg.Log.Info("still running from before", "job_id", lease.JobID.String())
-	r.beside(lease, func() { r.awaitFree(following, lease.JobID) })
+	r.beside(lease, func() { r.followHeld(following, lease) })
+}
+
+// followHeld follows a shim to which there is no connection, until its folder is free or following is done. If the
+// lease lives on then, the shim was killed before it could report the end.
+func (r *Runner) followHeld(following context.Context, lease lessor.Lease) {
+	r.awaitFree(following, lease.JobID)
+	if r.insist(following, func() error { return r.checkLive(following, lease) }) == nil {
+		r.conclude(following, lease)
+	}
 }
 
 // awaitFree returns when the folder of a job is free, or following is done. It logs how the command ended.

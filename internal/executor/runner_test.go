@@ -205,6 +205,34 @@ func TestExitRecordOfAKilledShimIsReportedByTheNextRunner(t *testing.T) {
 	b.wantEndOnce(id)
 }
 
+// TestExitRecordOfAnAdoptedShimIsReported kills the shim of a command that has ended, while the shim cannot reach a
+// server. The Runner was restarted while the command ran, so it does not see the shim die.
+func TestExitRecordOfAnAdoptedShimIsReported(t *testing.T) {
+	b := newBench(t, 5*time.Minute)
+	cut := b.cuttable()
+	script := `echo $PPID > shim; while [ ! -e go ]; do sleep 0.02; done; echo '{"n":7}' > "$LESSOR_RESULT_FILE"`
+	stop := b.work(nil, script)
+	id := b.submit("{}")
+	shim, err := strconv.Atoi(b.awaitFile(id, "shim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	var log logBuffer
+	b.work(log.to, script)
+	await(t, "the command to be found", func() bool { return log.count("still running") == 1 })
+	cut.Store(true)
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the exit record", func() bool { _, err := b.folder(id).Exit(); return err == nil })
+	if err := syscall.Kill(shim, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	cut.Store(false)
+	b.wantEndOnce(id)
+}
+
 // wantEndOnce fails the test unless a job is completed with the result of writeEnd, and no command ran for it.
 func (b *bench) wantEndOnce(id lessor.JobID) {
 	b.t.Helper()

@@ -30,7 +30,7 @@ func (r *Runner) follow(ctx, following context.Context, g lessor.Grant) {
 	alive, err := r.start(ctx, g)
 	switch {
 	case errors.Is(err, errStarted):
-		r.awaitFree(following, g.Job.ID)
+		r.followHeld(following, g.Lease)
 		return
 	case err != nil:
 		r.giveBack(ctx, g, err)
