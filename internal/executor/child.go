@@ -101,8 +101,8 @@ func closeAll(files []*os.File) error {
 }
 
 // wait returns when the command and all its output have ended. When stop is done, it sends SIGTERM to all processes of
-// the command, and SIGKILL after grace.
-func (c *child) wait(stop context.Context, grace func() time.Duration) *os.ProcessState {
+// the command, and SIGKILL after grace; stopped is false if the command had ended by itself before.
+func (c *child) wait(stop context.Context, grace func() time.Duration) (state *os.ProcessState, stopped bool) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -116,8 +116,13 @@ func (c *child) wait(stop context.Context, grace func() time.Duration) *os.Proce
 	select {
 	case <-ended:
 	case <-stop.Done():
-		c.end(ended, grace())
-		<-ended
+		select {
+		case <-ended: // both at once
+		default:
+			stopped = true
+			c.end(ended, grace())
+			<-ended
+		}
 	}
 	kill(c.cmd.Process) // what it started and left behind
 	late := time.AfterFunc(drainOutput, func() { _ = closeAll(c.pipes) })
@@ -125,7 +130,7 @@ func (c *child) wait(stop context.Context, grace func() time.Duration) *os.Proce
 	if late.Stop() {
 		_ = closeAll(c.pipes) // they were only read
 	}
-	return c.cmd.ProcessState
+	return c.cmd.ProcessState, stopped
 }
 
 // end sends SIGTERM to all processes of the command, and SIGKILL after grace. A shell often ends before its commands,

@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"log/slog"
 	"net/http"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/sentinel"
 )
 
 // to makes a Runner log into l.
@@ -215,6 +218,52 @@ func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 				t.Fatalf("the daemon lives a minute after its command: %v", err)
 			}
 			b.awaitJob(id, "ended", func(j lessor.Job) bool { return j.LeaseID == nil })
+		})
+	}
+}
+
+// TestStopAfterTheEndOfACommand stops the attempt of a command that has ended by itself, while its shim still waits for
+// output, because a process elsewhere has opened the standard output of the command.
+func TestStopAfterTheEndOfACommand(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		stop   func(*sentinel.Folder, func()) error
+		record bool
+	}{
+		{"by the Runner", func(_ *sentinel.Folder, stop func()) error {
+			stop()
+			return nil
+		}, true},
+		{"by a newer attempt", func(f *sentinel.Folder, _ func()) error { return f.AskToStop(1 << 61) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, time.Minute)
+			stop := b.work(func(c *Config) { c.OnStop = OnStopStop },
+				`echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done`)
+			id := b.submit("{}")
+			proc := "/proc/" + b.awaitFile(id, "pid")
+			held, err := os.OpenFile(proc+"/fd/1", os.O_WRONLY, 0)
+			if err != nil {
+				t.Skip(err) // not Linux
+			}
+			defer held.Close()
+			f := b.folder(id)
+			if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the command to end", func() bool { _, err := os.Stat(proc); return errors.Is(err, fs.ErrNotExist) })
+			if err := c.stop(f, stop); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the shim to end", func() bool { held, err := f.Locked(); return err == nil && !held })
+			e, err := f.Exit()
+			if recorded := err == nil && e.Status == lessor.Completed; recorded != c.record {
+				t.Errorf("exit record %+v, %v; want a completed one: %t; the log of the shim is\n%s", e, err, c.record,
+					b.read(id, shimLogName))
+			}
+			if j, err := b.client.Job(t.Context(), id); err != nil || (j.State == lessor.Completed) != c.record {
+				t.Errorf("the job is %s (%v), want completed: %t", j.State, err, c.record)
+			}
 		})
 	}
 }

@@ -163,8 +163,8 @@ func (s *shim) run(ctx context.Context) error {
 	return s.report(ctx, exit)
 }
 
-// runCommand runs the command, keeps the lease and watches the folder. cause says why the command was stopped; it is
-// nil if the command ended by itself.
+// runCommand runs the command, keeps the lease and watches the folder. cause says why the command was stopped, or why
+// its end must not be reported as it is; otherwise it is nil.
 func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error) {
 	out, errs := s.output(lessor.Stdout, stdoutName), s.output(lessor.Stderr, stderrName)
 	running, ended := context.WithCancel(context.WithoutCancel(stop)) // the lease is kept until the command has ended
@@ -187,12 +187,20 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	beside.Go(func() { s.heed(running) })
 	beside.Go(func() { s.printer.Run(running) })
 	beside.Go(func() { s.watch(running) })
-	state := c.wait(stop, func() time.Duration { return time.Duration(s.killGrace.Load()) })
-	cause = context.Cause(stop)
+	state, stopped := c.wait(stop, func() time.Duration { return time.Duration(s.killGrace.Load()) })
+	if cause = context.Cause(stop); !stopped && !forbidsReport(cause) {
+		cause = nil // it came while the last output was read
+	}
 	ended()
 	beside.Wait()
 	s.readUpdates() // those that came after the last check
 	return s.exit(state, cause, errs.last(lessor.MaxErrorText)), cause
+}
+
+// forbidsReport reports whether a cause holds also for a command that had ended before: the attempt no longer owns the
+// job or the folder, or its result is lost.
+func forbidsReport(cause error) bool {
+	return errors.Is(cause, errLeaseOver) || errors.Is(cause, errSuperseded) || errors.Is(cause, errGone)
 }
 
 // stopAfter stops the command after d, if that is not 0 and the returned function is not called before.
