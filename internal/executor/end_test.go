@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -13,12 +14,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lessor"
+	"lessor/client"
 	"lessor/internal/sentinel"
 )
 
@@ -218,6 +222,90 @@ func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 				t.Fatalf("the daemon lives a minute after its command: %v", err)
 			}
 			b.awaitJob(id, "ended", func(j lessor.Job) bool { return j.LeaseID == nil })
+		})
+	}
+}
+
+// TestExitRecordIsReportedWithTheNextToken deletes the token of a Runner shortly before its command ends. The next Runner
+// has another token, and may run one command at a time.
+func TestExitRecordIsReportedWithTheNextToken(t *testing.T) {
+	b := newBench(t, 9*time.Second)
+	var tokens [2]client.Token
+	for i := range tokens {
+		var err error
+		if tokens[i], err = b.client.CreateToken(t.Context(), client.TokenRequest{Role: "worker"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := `[ -e ../second ] && exit 0
+		echo > ../second; echo > begun; while [ ! -e go ]; do sleep 0.02; done; echo '{"n":7}' > "$LESSOR_RESULT_FILE"`
+	stop := b.work(func(c *Config) { c.Token = tokens[0].Token }, script)
+	first := b.submit("{}")
+	b.awaitFile(first, "begun")
+	stop()
+	var log logBuffer
+	b.work(func(c *Config) { log.to(c); c.Token = tokens[1].Token }, script)
+	await(t, "the command to be found", func() bool { return log.count("still running") == 1 })
+	if err := b.client.DeleteToken(t.Context(), tokens[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.file(first, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.wantFirstResult(first)
+	b.awaitState(b.submit("{}"), lessor.Completed)
+	if said := b.read(first, shimLogName); !strings.Contains(said, "unauthenticated") {
+		t.Errorf("the log of the shim says %q, want that its token was refused", said)
+	}
+}
+
+// TestReportGivesUpIfTheTokenIsRefused: a server that gets many wrong tokens answers 429 to further ones. A token that is
+// accepted again, and a limit alone, make no report fail.
+func TestReportGivesUpIfTheTokenIsRefused(t *testing.T) {
+	unauthenticated := &lessor.Error{Code: lessor.CodeUnauthenticated}
+	for _, c := range []struct {
+		name     string
+		answer   func(since time.Duration) error
+		accepted bool
+	}{
+		{"refused", func(time.Duration) error { return unauthenticated }, false},
+		{"forbidden", func(time.Duration) error { return lessor.ErrForbidden }, false},
+		{"refused, then limited", func(since time.Duration) error {
+			if since < 5*time.Second {
+				return unauthenticated
+			}
+			return lessor.ErrRateLimited
+		}, false},
+		{"limited for ten minutes", func(since time.Duration) error {
+			if since < 10*time.Minute {
+				return lessor.ErrRateLimited
+			}
+			return nil
+		}, true},
+		{"refused twice, with an outage in between", func(since time.Duration) error {
+			switch since / (15 * time.Second) {
+			case 0, 2:
+				return unauthenticated
+			case 1:
+				return lessor.ErrUnavailable
+			}
+			return nil
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := makeJobFolder(t)
+			synctest.Test(t, func(t *testing.T) {
+				s := &shim{folder: f, log: slog.New(slog.DiscardHandler)}
+				s.order.Grant.Lease = lessor.Lease{TTLMS: 60_000, Fence: 1}
+				begun := time.Now()
+				err := s.insist(t.Context(), func(context.Context) error { return c.answer(time.Since(begun)) })
+				if (err == nil) != c.accepted {
+					t.Errorf("the report ended with %v, want that it is accepted: %t", err, c.accepted)
+				}
+				if took := time.Since(begun); !c.accepted && (took < 20*time.Second || took > 22*time.Second) {
+					t.Errorf("it gave up after %s, want a third of the ttl of a minute", took)
+				}
+			})
 		})
 	}
 }

@@ -111,13 +111,11 @@ func (r *Runner) adopt(following context.Context, lease lessor.Lease) {
 	r.beside(lease, func() { r.followHeld(following, lease) })
 }
 
-// followHeld follows a shim to which there is no connection, until its folder is free or following is done. If the
-// lease lives on then, the shim was killed before it could report the end.
+// followHeld follows a shim to which there is no connection, until its folder is free or following is done. It may have
+// been killed before it reported the end.
 func (r *Runner) followHeld(following context.Context, lease lessor.Lease) {
 	r.awaitFree(following, lease.JobID)
-	if r.insist(following, func() error { return r.checkLive(following, lease) }) == nil {
-		r.conclude(following, lease)
-	}
+	r.conclude(following, lease)
 }
 
 // awaitFree returns when the folder of a job is free, or following is done. It logs how the command ended.
@@ -143,9 +141,9 @@ func (r *Runner) lastEnd(id lessor.JobID) string {
 	return summary(e)
 }
 
-// conclude sends the rest of the output and reports the end of a job from its exit record, if the shim was killed
-// before it could. Without an exit record the lease expires and the job is tried again. The server takes output until
-// then.
+// conclude sends the rest of the output and reports the end of a job from its exit record, if the lease lives on because
+// the shim could not report it. Without an exit record the lease expires and the job is tried again. The server takes
+// output until then.
 func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	f, err := r.w.Folder(lease.JobID)
 	if err != nil {
@@ -160,7 +158,18 @@ func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	log := r.cfg.Log.With("job_id", lease.JobID.String())
 	exit, err := f.Exit()
 	ended := err == nil && exit.LeaseID == lease.ID && exit.Fence == lease.Fence
-	if err := r.sendLeft(ctx, f, lease, ended); err != nil {
+	check := func(ctx context.Context) error { return r.checkLive(ctx, lease) }
+	if ended { // only then may the lease be kept
+		check = func(ctx context.Context) error { return keepAlive(ctx, r.client, lease) }
+	}
+	err = r.insist(ctx, func() error { return check(ctx) })
+	if err == nil {
+		err = r.sendLeft(ctx, f, lease, check)
+	}
+	switch {
+	case isOver(err):
+		return
+	case err != nil:
 		log.Warn("the end of the output could not be sent", "error", err)
 	}
 	if !ended {
@@ -188,9 +197,10 @@ func (r *Runner) insist(ctx context.Context, call func() error) error {
 }
 
 // sendLeft sends what a killed shim has left in the files of its output. A file that has lost its beginning does not
-// say where it belongs, and is left. The lease is kept meanwhile only if the command has ended: otherwise it must
-// expire, so that the job is tried again.
-func (r *Runner) sendLeft(ctx context.Context, f *sentinel.Folder, lease lessor.Lease, ended bool) error {
+// say where it belongs, and is left. It calls check meanwhile, as rest does.
+func (r *Runner) sendLeft(
+	ctx context.Context, f *sentinel.Folder, lease lessor.Lease, check func(context.Context) error,
+) error {
 	p := printer.New(r.client, lease.ID, lease.WorkerID)
 	for stream, name := range map[string]string{lessor.Stdout: stdoutName, lessor.Stderr: stderrName} {
 		data, err := f.ReadFile(name, r.cfg.Task.MaxOutput)
@@ -201,10 +211,6 @@ func (r *Runner) sendLeft(ctx context.Context, f *sentinel.Folder, lease lessor.
 		default:
 			p.Add(stream, leftOutput(data))
 		}
-	}
-	check := func(ctx context.Context) error { return keepAlive(ctx, r.client, lease) }
-	if !ended {
-		check = func(ctx context.Context) error { return r.checkLive(ctx, lease) }
 	}
 	return rest{printer: p, check: check, interval: restInterval(lease), limit: restTime}.send(ctx)
 }

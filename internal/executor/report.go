@@ -154,8 +154,10 @@ func (s *shim) release(ctx context.Context, err error) error {
 	})
 }
 
-// insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. If the
-// folder was removed, it gives up after the ttl of the lease. After the end of ctx it continues for lastTry.
+// insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. If the folder
+// was removed, it gives up after the ttl of the lease. If the token is refused, it gives up after a third of that, so
+// that the Runner, which may have a newer token, can report the exit record while the lease lives. After the end of ctx
+// it continues for lastTry.
 func (s *shim) insist(ctx context.Context, call func(context.Context) error) error {
 	trying, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -170,8 +172,10 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 		return call(ctx)
 	}
 	begun, ttl := time.Now(), time.Duration(s.order.Grant.Lease.TTLMS)*time.Millisecond
+	var refusedAt time.Time
 	for failures := 1; ; failures++ {
 		err := try()
+		refusedAt = refusedSince(refusedAt, err)
 		switch {
 		case err == nil:
 			return nil
@@ -188,7 +192,21 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 			return fmt.Errorf("report the end: %w", errSuperseded)
 		case time.Since(begun) > ttl && s.folder.Gone():
 			return fmt.Errorf("report the end: %w", errGone)
+		case !refusedAt.IsZero() && time.Since(refusedAt) > patience(s.order.Grant.Lease):
+			return fmt.Errorf("report the end: %w", err)
 		}
 		pause.For(trying, retryPause(failures))
 	}
+}
+
+// refusedSince returns since when the token is refused, or zero if it is not, after another try. at is what it returned
+// for the try before.
+func refusedSince(at time.Time, err error) time.Time {
+	switch code := lessor.CodeOf(err); {
+	case code != lessor.CodeUnauthenticated && code != lessor.CodeForbidden && code != lessor.CodeRateLimited:
+		return time.Time{}
+	case at.IsZero() && code != lessor.CodeRateLimited: // a server also limits wrong tokens that come often
+		return time.Now()
+	}
+	return at
 }
