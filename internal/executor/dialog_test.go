@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -208,5 +209,27 @@ func TestMessagesReachTheCommandOnce(t *testing.T) {
 			m.Text != fmt.Sprint("number ", i+1) {
 			t.Fatalf("line %d is %q (%v), want message %[1]d", i+1, line, err)
 		}
+	}
+}
+
+// TestWarningsMayComeTogether: the shim cannot write messages, because the disk is full, while it warns of a checkpoint
+// that is too large. The race detector finds a shim that does both without a lock.
+func TestWarningsMayComeTogether(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	var log logBuffer
+	s := &shim{folder: makeJobFolder(t), log: slog.New(slog.NewTextHandler(&log, nil)), ask: make(chan struct{}, 1)}
+	s.messages.file = full
+	if err := s.folder.WriteFile(checkpointName, make([]byte, lessor.MaxCheckpoint+1)); err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	both.Go(s.readUpdates) // as watch does
+	both.Go(func() { s.receive([]lessor.Message{{Seq: 1, Text: "hello"}}) })
+	both.Wait()
+	if log.count("what=messages") != 1 || log.count(`what="a checkpoint"`) != 1 {
+		t.Errorf("the log is %q, want a warning of each", log.all.String())
 	}
 }

@@ -62,12 +62,12 @@ type shim struct {
 	ask         chan struct{} // the server is to be asked now
 	updates     [3][]byte     // the last content of each of updateNames
 	instructed  []byte        // the last content of the Runner's instruction
-	warned      string        // the last warning about the folder
 	question    *asking       // what the command asks
 	messages    messages      // of keepLease
 
 	mu       sync.Mutex
 	reported reported
+	warned   string // the last warning about the folder
 }
 
 // RunShim runs one attempt to its end. It returns when the end is reported or the lease is over. When ctx is done, it

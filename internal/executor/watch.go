@@ -109,9 +109,16 @@ func (s *shim) readCheckpoint() {
 
 // warnOnce logs an error that would return at every check once, until another error takes its place.
 func (s *shim) warnOnce(what string, err error) {
-	if err == nil || s.warned == what+err.Error() {
+	if err == nil {
 		return
 	}
-	s.warned = what + err.Error()
+	text := what + err.Error()
+	s.mu.Lock()
+	again := s.warned == text
+	s.warned = text
+	s.mu.Unlock()
+	if again {
+		return
+	}
 	s.log.Warn("the folder holds something that is ignored", "what", what, "error", err)
 }
