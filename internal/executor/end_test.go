@@ -226,8 +226,8 @@ func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 	}
 }
 
-// TestExitRecordIsReportedWithTheNextToken deletes the token of a Runner shortly before its command ends. The next Runner
-// has another token, and may run one command at a time.
+// TestExitRecordIsReportedWithTheNextToken deletes the token of a Runner shortly before its command ends. The next
+// Runner has another token, and may run one command at a time.
 func TestExitRecordIsReportedWithTheNextToken(t *testing.T) {
 	b := newBench(t, 9*time.Second)
 	var tokens [2]client.Token
@@ -259,8 +259,8 @@ func TestExitRecordIsReportedWithTheNextToken(t *testing.T) {
 	}
 }
 
-// TestReportGivesUpIfTheTokenIsRefused: a server that gets many wrong tokens answers 429 to further ones. A token that is
-// accepted again, and a limit alone, make no report fail.
+// TestReportGivesUpIfTheTokenIsRefused: a server that gets many wrong tokens answers 429 to further ones. A token that
+// is accepted again, and a limit alone, make no report fail.
 func TestReportGivesUpIfTheTokenIsRefused(t *testing.T) {
 	unauthenticated := &lessor.Error{Code: lessor.CodeUnauthenticated}
 	for _, c := range []struct {
@@ -339,7 +339,10 @@ func TestStopAfterTheEndOfACommand(t *testing.T) {
 			if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			await(t, "the command to end", func() bool { _, err := os.Stat(proc); return errors.Is(err, fs.ErrNotExist) })
+			await(t, "the command to end", func() bool {
+				_, err := os.Stat(proc)
+				return errors.Is(err, fs.ErrNotExist)
+			})
 			if err := c.stop(f, stop); err != nil {
 				t.Fatal(err)
 			}

@@ -141,9 +141,9 @@ func (r *Runner) lastEnd(id lessor.JobID) string {
 	return summary(e)
 }
 
-// conclude sends the rest of the output and reports the end of a job from its exit record, if the lease lives on because
-// the shim could not report it. Without an exit record the lease expires and the job is tried again. The server takes
-// output until then.
+// conclude sends the rest of the output and reports the end of a job from its exit record, if the lease lives on
+// because the shim could not report it. Without an exit record the lease expires and the job is tried again. The server
+// takes output until then.
 func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	f, err := r.w.Folder(lease.JobID)
 	if err != nil {

@@ -154,10 +154,10 @@ func (s *shim) release(ctx context.Context, err error) error {
 	})
 }
 
-// insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. If the folder
-// was removed, it gives up after the ttl of the lease. If the token is refused, it gives up after a third of that, so
-// that the Runner, which may have a newer token, can report the exit record while the lease lives. After the end of ctx
-// it continues for lastTry.
+// insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. If the
+// folder was removed, it gives up after the ttl of the lease. If the token is refused, it gives up after a third of
+// that, so that the Runner, which may have a newer token, can report the exit record while the lease lives. After the
+// end of ctx it continues for lastTry.
 func (s *shim) insist(ctx context.Context, call func(context.Context) error) error {
 	trying, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -19,8 +19,8 @@ const (
 	// stopRestTime is the bound for a command that was stopped: the platform is about to kill the shim, and most of
 	// stopReserve is for giving the lease back.
 	stopRestTime = 500 * time.Millisecond
-	// maxRefused bounds the answers in a row that do not come from Lessor, such as those of a gateway to bodies that are
-	// too large for it. With the pauses it takes about a second, in which other faults of a gateway may pass.
+	// maxRefused bounds the answers in a row that do not come from Lessor, such as those of a gateway to bodies that
+	// are too large for it. With the pauses it takes about a second, in which other faults of a gateway may pass.
 	maxRefused = 5
 )
 

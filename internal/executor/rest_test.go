@@ -23,8 +23,8 @@ const doubled = `head -c 3000000 /dev/zero | tr '\0' x; head -c 3000000 /dev/zer
 // isOutput reports whether a call sends output.
 func isOutput(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/output") }
 
-// TestRefusedOutputCostsNoResult runs jobs behind a gateway that refuses output with an answer of its own, as nginx does
-// with bodies of more than 1 MiB. The end is reported by the shim, or by the Runner if the shim was killed.
+// TestRefusedOutputCostsNoResult runs jobs behind a gateway that refuses output with an answer of its own, as nginx
+// does with bodies of more than 1 MiB. The end is reported by the shim, or by the Runner if the shim was killed.
 func TestRefusedOutputCostsNoResult(t *testing.T) {
 	for name, shim := range map[string]string{"by the shim": "shim", "by the Runner": "doomed"} {
 		t.Run(name, func(t *testing.T) {
