@@ -48,8 +48,8 @@ const commandSchema = `{"type":"object","properties":{"argv":{"type":"array","it
 	`"required":["argv"],"additionalProperties":false}`
 
 // NewCommand returns a tool that runs a command without a shell. It beats whenever the command writes output, so a
-// command that hangs silently loses the lease. When Timeout is over or ctx is done, the command is killed with all
-// processes that it started.
+// command that hangs silently loses the lease. When Timeout is over or ctx is done, the command is killed with its
+// process group. So is what it leaves running in the group. A process that left the group, such as a daemon, lives on.
 func NewCommand(cfg CommandConfig) (Tool, error) {
 	if len(cfg.Programs) == 0 {
 		return Tool{}, errors.New("a command tool needs the programs that it may run")
@@ -96,7 +96,7 @@ func (cfg CommandConfig) run(ctx context.Context, t *ToolContext, in commandArgu
 	cmd.WaitDelay = commandGrace
 	endGroup := ownGroup(cmd)
 	err := cmd.Run()
-	endGroup() // ends the processes that the command left running
+	endGroup() // ends the processes of the group that the command left running
 	result := commandResult{Output: out.String(), LeftOut: out.dropped}
 	switch exit, ended := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:

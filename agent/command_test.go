@@ -109,7 +109,7 @@ func TestCommandKeepsTheEndOfItsOutput(t *testing.T) {
 	}
 }
 
-func TestCommandThatTakesTooLongIsKilledWithAllItStarted(t *testing.T) {
+func TestCommandThatTakesTooLongIsKilledWithItsGroup(t *testing.T) {
 	for name, cancelled := range map[string]bool{"its own time": false, "the run's": true} {
 		t.Run(name, func(t *testing.T) {
 			pidFile := filepath.Join(t.TempDir(), "pid")
@@ -131,7 +131,7 @@ func TestCommandThatTakesTooLongIsKilledWithAllItStarted(t *testing.T) {
 	}
 }
 
-func TestCommandLeavesNothingRunning(t *testing.T) {
+func TestCommandLeavesNothingOfItsGroupRunning(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, "sh", "-c",
 		"sleep 100 >/dev/null 2>&1 & echo $! > "+pidFile)
