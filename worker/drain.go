@@ -13,6 +13,10 @@ import (
 // returned or were given up. With the defaults of DrainTimeout and KillGrace the total is 30 s.
 const settleTimeout = 5 * time.Second
 
+// drainSlack is how long a stopping worker waits beyond KillGrace: the heartbeat loop must count the handlers that are
+// stuck, and handlers that returned late have output to send.
+const drainSlack = time.Second
+
 // drain ends all leases. It returns the error that ended the request loop, and what was left behind.
 func (w *Worker) drain(ctx context.Context, refused <-chan error) error {
 	n := w.beginDrain()
@@ -25,7 +29,7 @@ func (w *Worker) drain(ctx context.Context, refused <-chan error) error {
 	for _, l := range w.all() {
 		w.stop(l, ErrDraining)
 	}
-	w.wait(ctx, w.cfg.KillGrace+time.Second, returned) // the heartbeat loop counts the handlers that are stuck
+	w.wait(ctx, w.cfg.KillGrace+drainSlack, returned)
 	err := <-refused
 	w.wait(ctx, settleTimeout, func() bool { return len(w.leases) == w.running })
 	return errors.Join(err, w.leftBehind())

@@ -123,6 +123,29 @@ func TestDrainLeavesHandlersThatDoNotStopAndSaysSo(t *testing.T) {
 	})
 }
 
+// The output does not arrive, and the handler takes most of the kill grace. The release has to be sent in what is left.
+func TestDrainGivesAJobBackWhoseOutputDoesNotArrive(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool { return verb == "output" }}
+		w := s.worker(worker.Config{Client: over(t, r), DrainTimeout: -1, KillGrace: 5 * time.Second})
+		worker.Handle(w, "a", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			<-ctx.Done()
+			time.Sleep(4 * time.Second)
+			fmt.Fprintln(job.Output(), "stopped")
+			return nil, ctx.Err()
+		})
+		id := s.Submit("a", nil)
+		stop := run(w)
+		s.WaitForLease(id)
+		if took, err := stop(); err != nil || took > 6*time.Second {
+			t.Errorf("Run ended after %s with %v, want nil within 6 s", took, err)
+		}
+		if job := s.Job(id); job.State != lessor.Queued || job.Attempt != 0 {
+			t.Errorf("the job is %s after %d attempts, want queued after 0", job.State, job.Attempt)
+		}
+	})
+}
+
 func TestDrainSaysWhatTheServerDidNotAcknowledge(t *testing.T) {
 	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{ID: "cut"})

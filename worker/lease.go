@@ -14,12 +14,14 @@ import (
 //	granted ─heartbeat acknowledged─► running ─handler returned─► ending ─acknowledged or over─► forgotten
 //
 // Most leases begin in running. A lease whose request was sent long ago begins in granted: the worker sends a
-// heartbeat first, to learn whether it is still alive.
+// heartbeat first, to learn whether it is still alive. A lease whose handler has printed is flushing between running
+// and ending: the worker sends the rest of the output.
 type phase uint8
 
 const (
 	granted phase = iota
 	running
+	flushing
 	ending
 )
 
@@ -103,7 +105,8 @@ func (l *lease) extendable() bool {
 	if l.gone || l.stuck {
 		return false
 	}
-	return l.phase != running || l.handler.extendOn == ExtendOnLife || l.beats.last.Load() != l.counted
+	works := l.phase == running || l.phase == flushing
+	return !works || l.handler.extendOn == ExtendOnLife || l.beats.last.Load() != l.counted
 }
 
 // take registers the leases that were granted to a request first sent at since, frees the places that q has reserved

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,31 @@ func TestOutageLongerThanTheLeaseCostsNoAttempt(t *testing.T) {
 		}
 		if job := s.WaitFor(id, lessor.Completed, lessor.Expired); job.State != lessor.Completed || job.Attempt != 1 ||
 			job.Interruptions != 1 {
+			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 1",
+				job.State, job.Attempt, job.Interruptions)
+		}
+	})
+}
+
+// The handler returns as soon as its context ends. The worker tries for longer than the kill grace to send what it has
+// printed, which is not held against it.
+func TestOutageLongerThanTheLeaseCostsAJobThatPrintsNoAttempt(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		w := s.worker(worker.Config{KillGrace: 5 * time.Second})
+		worker.Handle(w, "long", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			if job.Interruptions > 0 {
+				return nil, nil
+			}
+			return nil, beatUntil(ctx, func() {
+				job.Beat()
+				fmt.Fprintln(job.Output(), "a line")
+			}, time.Second)
+		})
+		s.Run(w)
+		id := s.Submit("long", nil)
+		s.WaitFor(id, lessor.Running)
+		s.Restart(3 * time.Minute)
+		if job := s.WaitForEnd(id); job.State != lessor.Completed || job.Attempt != 1 || job.Interruptions != 1 {
 			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 1",
 				job.State, job.Attempt, job.Interruptions)
 		}

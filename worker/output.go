@@ -17,8 +17,12 @@ type output struct {
 	flush  func() // stops the sending and sends the rest; nil if nothing was ever printed
 }
 
-// flushTime bounds how long the end of an attempt waits for the rest of its output, within a third of its ttl.
-const flushTime = 10 * time.Second
+const (
+	// flushTime bounds how long the end of an attempt waits for the rest of its output, within a third of its ttl.
+	flushTime = 10 * time.Second
+	// flushLate is how long after the kill grace that may be in a worker that stops, which waits for twice as long.
+	flushLate = drainSlack / 2
+)
 
 // Output returns a writer for what people may want to see of the attempt while it runs: `lessor jobs logs` and the
 // dashboard show it as its stdout. Writing never waits and never fails; the worker sends what was written once per
@@ -39,17 +43,34 @@ func (w *Worker) output(l *lease) io.Writer {
 		var sending sync.WaitGroup
 		sending.Go(func() { p.Run(ctx) })
 		l.output.flush = func() {
+			most := w.beginFlush(l)
 			stop()
 			sending.Wait()
-			w.flush(l, p)
+			w.flush(l, p, most)
 		}
 	})
 	return &l.output.buffer
 }
 
+// beginFlush notes that the handler of l has returned, so that the time for its output is not taken for the handler's,
+// and returns how long that may take. In a worker that stops it must leave time for the end.
+func (w *Worker) beginFlush(l *lease) (most time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.phase = flushing
+	most = min(flushTime, time.Duration(l.grant.Lease.TTLMS)*time.Millisecond/3)
+	if !w.stopping || l.stuck { // nobody waits for one that is stuck
+		return most
+	}
+	left := w.cfg.KillGrace + flushLate
+	if !l.stopped.isZero() {
+		left -= l.stopped.until(w.now())
+	}
+	return min(most, left)
+}
+
 // flush sends the rest of an attempt's output before its end is sent: afterwards the server takes no more.
-func (w *Worker) flush(l *lease, p *printer.Printer) {
-	most := min(flushTime, time.Duration(l.grant.Lease.TTLMS)*time.Millisecond/3)
+func (w *Worker) flush(l *lease, p *printer.Printer, most time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	for failures := 1; ; failures++ {

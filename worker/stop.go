@@ -7,7 +7,7 @@ import (
 
 // check adds l to r if its handler must be stopped, did not return in time, or is silent.
 func (w *Worker) check(r *round, l *lease, now moment) {
-	if l.phase == ending || l.stuck {
+	if l.phase == flushing || l.phase == ending || l.stuck {
 		return
 	}
 	if !l.stopped.isZero() {
