@@ -71,7 +71,8 @@ type problem struct {
 }
 
 // refusal turns an answer that is not 2xx into an error: a *lessor.Error if it came from Lessor. A 502, 503 or 504 of a
-// gateway does not say what happened behind it.
+// gateway does not say what happened behind it. A 413 of a gateway means what it means from Lessor: a repetition is
+// refused too, and something smaller may pass.
 func refusal(base string, k call, resp *http.Response) error {
 	var p problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
@@ -89,6 +90,11 @@ func refusal(base string, k call, resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return &UnreachableError{Server: base, MayHaveArrived: true, Err: fmt.Errorf("answered %s", resp.Status)}
+	case http.StatusRequestEntityTooLarge:
+		return &lessor.Error{
+			Code:   lessor.CodePayloadTooLarge,
+			Detail: fmt.Sprintf("a gateway before %s answered %s %s with %s", base, k.method, k.path, resp.Status),
+		}
 	}
 	return fmt.Errorf("%s answered %s %s with %s: is it a Lessor server?", base, k.method, k.path, resp.Status)
 }

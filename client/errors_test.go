@@ -67,6 +67,17 @@ func TestAnswersOfOtherProgramsAreErrors(t *testing.T) {
 	}
 }
 
+func TestBodyThatAGatewayRefusesIsTooLarge(t *testing.T) {
+	s := serve(t, say(http.StatusRequestEntityTooLarge, "<html>"))
+	_, err := connect(t, s.URL).Submit(t.Context(), "a", nil, nil)
+	if lessor.CodeOf(err) != lessor.CodePayloadTooLarge || !strings.Contains(err.Error(), "a gateway before "+s.URL) {
+		t.Errorf("err = %v, want payload_too_large of a gateway", err)
+	}
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("asked %d times, want once", n)
+	}
+}
+
 func TestRetryAfterIsReadAndBounded(t *testing.T) {
 	for header, want := range map[string]time.Duration{
 		"": 0, "0": 0, "3": 3 * time.Second, "-1": 0, "x": 0, "99999999999": 0, "2000000000": 24 * time.Hour,
