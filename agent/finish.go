@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lessor/internal/pause"
 	"lessor/internal/plainjson"
 	"lessor/worker"
 )
@@ -18,8 +19,13 @@ const (
 	maxRetryDelay = 15 * time.Minute
 )
 
-// finishTimeout bounds the calls that end a message, even after ctx is done.
-const finishTimeout = 10 * time.Second
+// The bounds of the calls that end a message.
+const (
+	// finishTimeout is long enough for a server that is replaced.
+	finishTimeout = time.Minute
+	// stopTimeout is how long the calls may take once the loop stops: the platform is about to kill the process.
+	stopTimeout = 10 * time.Second
+)
 
 // maxError bounds the text of an error in a reply.
 const maxError = 8 << 10
@@ -49,7 +55,7 @@ type DeadLetter struct {
 // delivered again.
 func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, failure error) {
 	stopped := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	ctx, cancel := finishing(ctx)
 	defer cancel()
 	var err error
 	switch {
@@ -71,6 +77,19 @@ func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, 
 	}
 	if err != nil {
 		l.cfg.Log.Warn("A request could not be finished and will be delivered again", "message", m.ID(), "error", err)
+	}
+}
+
+// finishing returns a context for the calls that end a message.
+func finishing(work context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), finishTimeout)
+	ignore := context.AfterFunc(work, func() {
+		pause.For(ctx, stopTimeout)
+		cancel()
+	})
+	return ctx, func() {
+		ignore()
+		cancel()
 	}
 }
 

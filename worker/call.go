@@ -39,15 +39,21 @@ const maxRetryAfter = 30 * time.Second
 
 // insist makes a call until it succeeds, is refused, or ctx is done.
 func insist(ctx context.Context, verb string, call func() error) error {
+	if err := repeat(ctx, call); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return nil
+}
+
+// repeat is insist without a verb. The errors of call must be those of the client, which say whether they are refusals.
+func repeat(ctx context.Context, call func() error) error {
 	for failures := 1; ; failures++ {
 		err := call()
 		switch {
-		case err == nil:
-			return nil
-		case !transient(err):
-			return fmt.Errorf("%s: %w", verb, err)
+		case err == nil || !transient(err):
+			return err
 		case !pauseAbout(ctx, max(lessor.RetryPause(failures), retryAfter(err))):
-			return fmt.Errorf("%s: %w: %w", verb, context.Cause(ctx), err)
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}
 }

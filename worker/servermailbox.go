@@ -32,6 +32,9 @@ type ServerMailboxConfig struct {
 // ServerMailbox is a mailbox on a Lessor server. A message is a job, a delivery is a lease whose ttl is the
 // visibility (at least 100 ms), and a dead letter is a job that failed for good. The latest reply also becomes the
 // result of the job. DeadLetters needs a token that may read jobs.
+//
+// While no server answers, Acknowledge, Nack, Return and Reply of a message repeat their call, for a minute at most.
+// All other methods return the error.
 type ServerMailbox struct {
 	cfg    ServerMailboxConfig
 	closed context.Context // done after Close
@@ -64,17 +67,20 @@ func (b *ServerMailbox) Send(ctx context.Context, body []byte, replyTo Mailbox) 
 	if b.closed.Err() != nil {
 		return "", ErrMailboxClosed
 	}
-	return b.submit(ctx, b.cfg.Type, body, back)
+	return b.submit(ctx, newKey(), b.cfg.Type, body, back)
 }
 
+// newKey returns the idempotency key of a new message.
+func newKey() string { return "message:" + rand.Text() }
+
 // submit stores a message as a job. Its idempotency key makes the call safe to repeat.
-func (b *ServerMailbox) submit(ctx context.Context, jobType string, body []byte, replyTo string) (string, error) {
+func (b *ServerMailbox) submit(ctx context.Context, key, jobType string, body []byte, replyTo string) (string, error) {
 	payloads, err := seal(body, replyTo)
 	if err != nil {
 		return "", err
 	}
 	s := lessor.Submission{
-		Type: &jobType, IdempotencyKey: new("message:" + rand.Text()),
+		Type: &jobType, IdempotencyKey: &key,
 		MaxAttempts: new(int64(MaxDeliveries)),
 		Backoff:     &lessor.BackoffAsk{FirstMS: new(int64(0)), MaxMS: new(int64(0))}, // overdue = visible at once
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lessor"
@@ -97,6 +98,69 @@ func TestJSONStaysJSON(t *testing.T) {
 			if err := receive(replies, tt.body).Acknowledge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// TestMessageIsFinishedOnceAServerAnswers has a server that is replaced, and then answers that get lost.
+func TestMessageIsFinishedOnceAServerAnswers(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		lost := map[string]int{"jobs": 10, "complete": 10}
+		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool {
+			lost[verb]--
+			return lost[verb] >= 0
+		}}
+		letters, replies := openServerMailbox(t, s.Server, "letter"), openServerMailbox(t, s.Server, "reply")
+		if _, err := letters.Send(t.Context(), []byte("a"), replies); err != nil {
+			t.Fatal(err)
+		}
+		box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: over(t, r), Type: "letter"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := receive(t, box, 1, time.Minute, 0)[0]
+		back := make(chan struct{})
+		go func() {
+			defer close(back)
+			s.Restart(10 * time.Second)
+		}()
+		synctest.Wait()
+		if err := errors.Join(m.Reply(t.Context(), []byte("b")), m.Acknowledge(t.Context())); err != nil {
+			t.Errorf("reply and acknowledge: %v", err)
+		}
+		<-back
+		if err := m.Acknowledge(t.Context()); !errors.Is(err, worker.ErrReceiptExpired) {
+			t.Errorf("a second end: %v, want an expired receipt", err)
+		}
+		if n := len(receive(t, replies, worker.MaxBatch, time.Minute, 0)); n != 1 {
+			t.Errorf("%d replies arrived, want one", n)
+		}
+		if lost["jobs"] > 0 || lost["complete"] > 0 {
+			t.Errorf("answers that were not lost: %v", lost)
+		}
+	})
+}
+
+// TestMessageIsNotFinishedForEver has no server for longer than a message waits for one.
+func TestMessageIsNotFinishedForEver(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		box := openServerMailbox(t, s.Server, "letter")
+		s.Submit("letter", nil)
+		m := receive(t, box, 1, 5*time.Minute, 0)[0]
+		back := make(chan struct{})
+		go func() {
+			defer close(back)
+			s.Restart(5 * time.Minute)
+		}()
+		synctest.Wait()
+		start := time.Now()
+		err := m.Acknowledge(t.Context())
+		if took := time.Since(start); err == nil || took < 50*time.Second || took > 70*time.Second {
+			t.Errorf("acknowledged after %s with %v, want an error after a minute", took, err)
+		}
+		<-back
+		if err := m.Acknowledge(t.Context()); err != nil {
+			t.Errorf("acknowledge when the server is back: %v", err)
 		}
 	})
 }

@@ -107,12 +107,15 @@ func (m *serverMessage) Receipt() string { return m.grant.Lease.ID.String() }
 func (m *serverMessage) Body() []byte    { return m.body }
 func (m *serverMessage) Deliveries() int { return m.deliveries }
 
+// finishPatience bounds the repetitions of a call that finishes a message. A server that is replaced takes seconds.
+const finishPatience = time.Minute
+
 // Acknowledge implements Message.
 func (m *serverMessage) Acknowledge(ctx context.Context) error {
 	m.mu.Lock()
 	results := m.results
 	m.mu.Unlock()
-	return m.end("acknowledge message", func() error {
+	return m.end(ctx, "acknowledge message", func(ctx context.Context) error {
 		return tryEach(results, func(result json.RawMessage) error {
 			return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
 				WorkerID: &m.box.cfg.ID, Status: new("completed"), Result: result,
@@ -139,12 +142,14 @@ func (m *serverMessage) Return(ctx context.Context) error {
 
 func (m *serverMessage) release(ctx context.Context, r lessor.Release) error {
 	r.WorkerID = &m.box.cfg.ID
-	return m.end("give message back", func() error { return m.box.cfg.Client.Release(ctx, m.grant.Lease.ID, r) })
+	return m.end(ctx, "give message back", func(ctx context.Context) error {
+		return m.box.cfg.Client.Release(ctx, m.grant.Lease.ID, r)
+	})
 }
 
 // makeDead makes the message a dead letter.
 func (m *serverMessage) makeDead(ctx context.Context) error {
-	return m.end("make message a dead letter", func() error {
+	return m.end(ctx, "make message a dead letter", func(ctx context.Context) error {
 		return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
 			WorkerID: &m.box.cfg.ID, Status: new("failed"), Retryable: new(false),
 			Error: new(fmt.Sprintf("delivered %d times and never acknowledged", MaxDeliveries)),
@@ -157,12 +162,14 @@ func (m *serverMessage) Extend(ctx context.Context, d time.Duration) error {
 	if err := CheckVisibility(d); err != nil {
 		return err
 	}
-	return m.use("extend message", func() error {
-		_, err := m.box.cfg.Client.Heartbeat(ctx, m.grant.Lease.ID, lessor.Heartbeat{
-			WorkerID: &m.box.cfg.ID, TTLMS: new(ttlOf(d)),
-		})
-		return err
+	return m.use("extend message", func() error { return m.beat(ctx, d) })
+}
+
+func (m *serverMessage) beat(ctx context.Context, d time.Duration) error {
+	_, err := m.box.cfg.Client.Heartbeat(ctx, m.grant.Lease.ID, lessor.Heartbeat{
+		WorkerID: &m.box.cfg.ID, TTLMS: new(ttlOf(d)),
 	})
+	return err
 }
 
 // Reply implements Message. The latest reply is also the result of the job.
@@ -174,17 +181,20 @@ func (m *serverMessage) Reply(ctx context.Context, body []byte) error {
 	if isJSON(body) {
 		results[0] = bytes.Clone(body)
 	}
-	if err := m.Extend(ctx, 0); err != nil { // only checks that the delivery is not over
+	key := newKey()
+	return m.finish(ctx, "reply to message", func(ctx context.Context) error {
+		if err := m.beat(ctx, 0); err != nil { // only checks, at each try, that the delivery is not over
+			return err
+		}
+		m.mu.Lock()
+		m.results = results
+		m.mu.Unlock()
+		if m.replyTo == "" {
+			return nil
+		}
+		_, err := m.box.submit(ctx, key, m.replyTo, body, "")
 		return err
-	}
-	m.mu.Lock()
-	m.results = results
-	m.mu.Unlock()
-	if m.replyTo == "" {
-		return nil
-	}
-	_, err = m.box.submit(ctx, m.replyTo, body, "")
-	return err
+	})
 }
 
 // Journal implements Journaled.
@@ -194,7 +204,7 @@ func (m *serverMessage) Journal() *Journal { return m.journal }
 func (m *serverMessage) appendEntry(ctx context.Context, e lessor.JournalAsk, after int) (n int, err error) {
 	c, a := m.box.cfg.Client, oneEntry(m.box.cfg.ID, e, after)
 	err = m.use("append to journal", func() error {
-		return insist(ctx, "append", func() error {
+		return repeat(ctx, func() error {
 			answer, err := c.Append(ctx, m.grant.Lease.ID, a)
 			n = numberOf(answer)
 			return err
@@ -204,16 +214,22 @@ func (m *serverMessage) appendEntry(ctx context.Context, e lessor.JournalAsk, af
 }
 
 // end makes the call that ends this delivery.
-func (m *serverMessage) end(verb string, call func() error) error {
-	return m.use(verb, func() error {
-		err := call()
-		if err == nil {
-			m.mu.Lock()
-			m.ended = true
-			m.mu.Unlock()
-		}
-		return err
-	})
+func (m *serverMessage) end(ctx context.Context, verb string, call func(context.Context) error) error {
+	err := m.finish(ctx, verb, call)
+	if err == nil {
+		m.mu.Lock()
+		m.ended = true
+		m.mu.Unlock()
+	}
+	return err
+}
+
+// finish makes a call that finishes the message until a server answers, within finishPatience. Otherwise the work would
+// be lost that was done for the message.
+func (m *serverMessage) finish(ctx context.Context, verb string, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, finishPatience)
+	defer cancel()
+	return m.use(verb, func() error { return repeat(ctx, func() error { return call(ctx) }) })
 }
 
 // use makes a call unless this delivery is over.
