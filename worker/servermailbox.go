@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"lessor"
@@ -39,6 +40,9 @@ type ServerMailbox struct {
 	cfg    ServerMailboxConfig
 	closed context.Context // done after Close
 	close  context.CancelFunc
+
+	mu         sync.Mutex
+	unanswered []string // ids of requests that may have been granted messages; each Receive adds at most one
 }
 
 // NewServerMailbox checks cfg and returns a mailbox. It does not connect.
@@ -137,24 +141,34 @@ func (b *ServerMailbox) Receive(
 	}
 }
 
-// request requests leases once. If ctx or the mailbox ends meanwhile, it gives back the leases that were granted.
+// request requests leases once. If ctx or the mailbox ends meanwhile, it gives back the leases that were granted. It
+// repeats a request that was not answered, if there is one: the server says what that was granted.
 func (b *ServerMailbox) request(
 	ctx context.Context, most int, visibility, wait time.Duration,
 ) ([]lessor.Grant, *lessor.Denial, error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.closed, cancel)()
-	id := rand.Text()
+	id, repeated := b.requestID()
 	grants, denial, err := b.cfg.Client.Request(asking, lessor.LeaseRequest{
 		WorkerID: &b.cfg.ID, Types: []string{b.cfg.Type}, MaxLeases: new(int64(most)), RequestID: &id,
 		WaitMS: new(wait.Milliseconds()), TTLMS: new(ttlOf(visibility)),
 	})
+	if err == nil && asking.Err() == nil && repeated {
+		grants, err = b.claim(asking, grants, most, visibility)
+	}
 	if err == nil && asking.Err() == nil {
 		return grants, denial, nil
 	}
+	unanswered := transient(err)
 	if asking.Err() != nil {
-		b.giveBack(ctx, id)
+		unanswered = !b.giveBack(ctx, id)
 		err = ErrMailboxClosed
+	}
+	if unanswered {
+		b.mu.Lock()
+		b.unanswered = append(b.unanswered, id)
+		b.mu.Unlock()
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -162,13 +176,51 @@ func (b *ServerMailbox) request(
 	return nil, nil, fmt.Errorf("receive messages: %w", err)
 }
 
+// requestID returns the id of a request that was not answered, or a new one.
+func (b *ServerMailbox) requestID() (id string, repeated bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.unanswered) == 0 {
+		return rand.Text(), false
+	}
+	id, b.unanswered = b.unanswered[0], b.unanswered[1:]
+	return id, true
+}
+
+// claim makes what an earlier request was granted fit a Receive: there may be more messages, and time has passed.
+func (b *ServerMailbox) claim(
+	ctx context.Context, grants []lessor.Grant, most int, visibility time.Duration,
+) (claimed []lessor.Grant, err error) {
+	for i, g := range grants {
+		if len(claimed) == most {
+			b.giveAllBack(ctx, grants[i:])
+			break
+		}
+		err := b.open(g).Extend(ctx, visibility)
+		switch {
+		case err == nil:
+			claimed = append(claimed, g)
+		case !errors.Is(err, ErrReceiptExpired):
+			return nil, err
+		}
+	}
+	return claimed, nil
+}
+
 // giveBackTimeout bounds the calls of a receiver that was stopped.
 const giveBackTimeout = time.Second
 
-func (b *ServerMailbox) giveBack(ctx context.Context, requestID string) {
+// giveBack gives back what a request was granted, and reports whether the server has said what that is.
+func (b *ServerMailbox) giveBack(ctx context.Context, requestID string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
-	grants, _ := grantsOf(ctx, b.cfg.Client, b.cfg.ID, requestID) // after an error the visibility of the messages ends
+	grants, err := grantsOf(ctx, b.cfg.Client, b.cfg.ID, requestID)
+	b.giveAllBack(ctx, grants)
+	return err == nil
+}
+
+// giveAllBack gives messages back. After an error their visibility ends.
+func (b *ServerMailbox) giveAllBack(ctx context.Context, grants []lessor.Grant) {
 	for _, g := range grants {
 		_ = b.open(g).Return(ctx)
 	}

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -161,6 +162,64 @@ func TestMessageIsNotFinishedForEver(t *testing.T) {
 		<-back
 		if err := m.Acknowledge(t.Context()); err != nil {
 			t.Errorf("acknowledge when the server is back: %v", err)
+		}
+	})
+}
+
+// TestMessagesWhoseAnswerWasLostAreReceivedByTheNextCall has a server that grants three messages and dies before its
+// answer arrives. The next call wants one of them.
+func TestMessagesWhoseAnswerWasLostAreReceivedByTheNextCall(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		lost := 0
+		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool {
+			if verb == "request" {
+				lost++
+			}
+			return lost > 0 && lost <= 5 // a call is made three times
+		}}
+		box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: over(t, r), Type: "letter"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.submitAll("letter", 3)
+		if got, err := box.Receive(t.Context(), worker.MaxBatch, 5*time.Minute, 0); err == nil {
+			t.Fatalf("received %d messages although all answers were lost", len(got))
+		}
+		s.Advance(4 * time.Minute)
+		first := receive(t, box, 1, 5*time.Minute, 0)
+		s.Advance(2 * time.Minute)
+		rest := receive(t, box, worker.MaxBatch, 5*time.Minute, 0)
+		if len(first) != 1 || len(rest) != 2 {
+			t.Fatalf("received %d messages and then %d, want 1 and 2", len(first), len(rest))
+		}
+		for _, m := range append(first, rest...) {
+			if err := m.Acknowledge(t.Context()); err != nil || m.Deliveries() != 1 {
+				t.Errorf("delivery %d is acknowledged with %v, want delivery 1 with nil", m.Deliveries(), err)
+			}
+		}
+	})
+}
+
+// TestMessageGrantedToAStoppedCallIsReceivedByTheNext has a call that ends while no server answers.
+func TestMessageGrantedToAStoppedCallIsReceivedByTheNext(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		ctx, stop := context.WithCancel(t.Context())
+		away := true
+		r := &route{RoundTripper: s.Transport(), lose: func(string) bool {
+			stop()
+			return away
+		}}
+		box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: over(t, r), Type: "letter"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Submit("letter", nil)
+		if _, err := box.Receive(ctx, 1, 5*time.Minute, 0); !errors.Is(err, context.Canceled) {
+			t.Fatalf("a call that was stopped ended with %v", err)
+		}
+		away = false
+		if got := receive(t, box, 1, 5*time.Minute, 0); len(got) != 1 || got[0].Deliveries() != 1 {
+			t.Errorf("received %d messages, want the one that the stopped call was granted, as delivery 1", len(got))
 		}
 	})
 }
