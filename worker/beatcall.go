@@ -104,6 +104,7 @@ func (w *Worker) acknowledged(s beatCall, answer lessor.HeartbeatAnswer, err err
 	case over(err) && l.phase == granted:
 		w.freeLocked(l)
 		w.forgetLocked(l)
+		l.phase = ending // another heartbeat may be on its way, and its answer must not free the place again
 	case over(err) && l.phase == running:
 		l.gone = true
 	}

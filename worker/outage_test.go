@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,6 +117,56 @@ func TestGrantAfterALongWaitIsConfirmedFirst(t *testing.T) {
 		if first, second := <-beats, <-beats; first != 1 || second != 1 {
 			t.Errorf("%d and %d heartbeats before the handlers started; want 1 after a long wait, none after a short",
 				first, second-first)
+		}
+	})
+}
+
+// late holds heartbeats back until open is closed.
+type late struct {
+	http.RoundTripper
+	open chan struct{}
+	held atomic.Int32
+}
+
+func (l *late) RoundTrip(req *http.Request) (*http.Response, error) {
+	if path.Base(req.URL.Path) == "heartbeat" {
+		l.held.Add(1)
+		<-l.open
+	}
+	return l.RoundTripper.RoundTrip(req)
+}
+
+// The lease is revoked while the heartbeat that confirms it is on its way, and that news sends a second heartbeat. Both
+// are answered that the lease is over.
+func TestGrantThatIsRevokedBeforeItsStartFreesOnePlace(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		l := &late{RoundTripper: s.Transport(), open: make(chan struct{})}
+		w := s.worker(worker.Config{
+			Client: over(t, &route{RoundTripper: l}), Concurrency: 1, TTL: 3 * time.Second,
+		})
+		var running, most atomic.Int32
+		worker.Handle(w, "a", func(context.Context, *worker.Job[order]) (any, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(2 * time.Second)
+			return nil, nil
+		})
+		s.Run(w)
+		s.Advance(10 * time.Second)
+		revoked := s.Submit("a", nil)
+		if err := s.Admin().Revoke(t.Context(), s.WaitForLease(revoked).ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.Advance(100 * time.Millisecond)
+		if n := l.held.Load(); n != 2 {
+			t.Errorf("%d heartbeats are on their way, want 2", n)
+		}
+		close(l.open)
+		for _, id := range append(s.submitAll("a", 2), revoked) {
+			s.WaitFor(id, lessor.Completed)
+		}
+		if n := most.Load(); n != 1 {
+			t.Errorf("%d jobs ran at once, want 1", n)
 		}
 	})
 }
