@@ -119,21 +119,10 @@ func (b *ServerMailbox) Receive(
 		if err != nil {
 			return nil, err
 		}
-		var messages []Message
-		for _, g := range grants {
-			m := b.open(g)
-			if m.deliveries <= MaxDeliveries {
-				messages = append(messages, m)
-				continue
-			}
-			// The server counts attempts and interruptions separately, so it does not enforce MaxDeliveries.
-			if err := m.makeDead(ctx); err != nil {
-				return messages, err
-			}
-		}
+		messages, err := b.openAll(ctx, grants)
 		left := time.Until(until)
-		if len(messages) > 0 || left <= 0 {
-			return messages, nil
+		if len(messages) > 0 || err != nil || left <= 0 {
+			return messages, err
 		}
 		if denial != nil {
 			b.pause(ctx, min(left, time.Duration(denial.RetryAfterMS)*time.Millisecond))
@@ -238,6 +227,30 @@ func (b *ServerMailbox) pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-b.closed.Done():
 	}
+}
+
+// makeDeadTimeout bounds how long the other messages of a Receive wait until those that were delivered too often are
+// dead letters.
+const makeDeadTimeout = 5 * time.Second
+
+// openAll opens what was granted. It makes dead letters of what was delivered too often: the server counts attempts and
+// interruptions separately, so it does not enforce MaxDeliveries. If that fails, the next delivery tries again; the
+// error is returned only if it costs no other message.
+func (b *ServerMailbox) openAll(ctx context.Context, grants []lessor.Grant) (messages []Message, err error) {
+	ctx, cancel := context.WithTimeout(ctx, makeDeadTimeout)
+	defer cancel()
+	for _, g := range grants {
+		m := b.open(g)
+		if m.deliveries <= MaxDeliveries {
+			messages = append(messages, m)
+		} else if failure := m.makeDead(ctx); !errors.Is(failure, ErrReceiptExpired) {
+			err = errors.Join(err, failure)
+		}
+	}
+	if len(messages) > 0 {
+		return messages, nil
+	}
+	return nil, err
 }
 
 // DeadLetters implements Mailbox. It reads the list of all jobs of the type that ended without success.

@@ -223,3 +223,37 @@ func TestMessageGrantedToAStoppedCallIsReceivedByTheNext(t *testing.T) {
 		}
 	})
 }
+
+// TestDeadLetterCostsItsBatchNothing receives a message that was delivered too often together with a new one, and no
+// server acknowledges that it is dead.
+func TestDeadLetterCostsItsBatchNothing(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool { return verb == "complete" }}
+		box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: over(t, r), Type: "letter"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := sendAndReceive(t, box, time.Second)
+		for m.Deliveries() < worker.MaxDeliveries {
+			if m.Deliveries()%2 == 1 { // the server counts both kinds separately, and takes neither for too many
+				err = m.Nack(t.Context(), 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			m = receive(t, box, 1, time.Second, worker.MaxWait)[0]
+		}
+		s.Advance(3 * time.Second)
+		if _, err := box.Send(t.Context(), []byte("new"), nil); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		got := receive(t, box, worker.MaxBatch, time.Minute, 0)
+		if took := time.Since(start); len(got) != 1 || string(got[0].Body()) != "new" || took > 6*time.Second {
+			t.Errorf("received %d messages after %s, want the new one within 6 s", len(got), took)
+		}
+		if r.calls("complete") == 0 {
+			t.Error("the old message was not received")
+		}
+	})
+}
