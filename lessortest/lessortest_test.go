@@ -107,6 +107,42 @@ func TestExpireEndsOneLeaseAndNoOther(t *testing.T) {
 	})
 }
 
+// TestExpireEndsTheLeaseOfAJobThatJournals has a handler whose entries extend its lease, as heartbeats do. None is lost
+// in silence.
+func TestExpireEndsTheLeaseOfAJobThatJournals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lessortest.Start(t)
+		w, err := worker.New(worker.Config{Client: s.Client(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		appended := 0
+		worker.Handle(w, "steps", func(ctx context.Context, job *worker.Job[mail]) (any, error) {
+			for job.Attempt == 1 {
+				if err := job.Journal().Append(ctx, fmt.Sprint("step-", appended), "step", nil); err != nil {
+					return nil, err
+				}
+				appended++
+				time.Sleep(15 * time.Second)
+			}
+			return nil, nil
+		})
+		s.Run(w)
+		id := s.Submit("steps", nil)
+		lease := s.WaitForLease(id)
+		s.Advance(20 * time.Second)
+		start := time.Now()
+		s.Expire(lease.ID)
+		if took := time.Since(start); took > 62*time.Second {
+			t.Errorf("the lease ran out after %s, want its ttl of a minute", took)
+		}
+		s.WaitFor(id, lessor.Completed)
+		if n := len(s.Journal(id)); n != appended || n == 0 {
+			t.Errorf("the journal has %d entries, and %d were acknowledged", n, appended)
+		}
+	})
+}
+
 func TestKilledWorkerReachesNoServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := lessortest.Start(t)

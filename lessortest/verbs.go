@@ -30,7 +30,7 @@ func (s *Server) Advance(d time.Duration) {
 func (s *Server) KillWorker(id string) { s.wire.kill(id) }
 
 // Expire makes a lease expire although its worker sends heartbeats, by dropping them, and returns when it has
-// expired. The worker learns of it at its next heartbeat.
+// expired. The worker learns of it at its next heartbeat. What it appends to the journal meanwhile is not answered.
 func (s *Server) Expire(id lessor.LeaseID) {
 	s.t.Helper()
 	job := s.jobOf(id)

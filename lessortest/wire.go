@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -22,7 +21,7 @@ type wire struct {
 	mu      sync.Mutex
 	pipe    *http.Client // nil while no node is running
 	dead    map[string]bool
-	dropped map[lessor.LeaseID]bool // leases whose heartbeats do not arrive
+	dropped map[lessor.LeaseID]bool // leases whose heartbeats and entries do not arrive
 	calls   map[*pending]bool
 }
 
@@ -63,7 +62,8 @@ func (w *wire) isDead(worker string) bool {
 	return w.dead[worker]
 }
 
-// dropHeartbeats drops the heartbeats of a lease, but answers them, until drop is false.
+// dropHeartbeats drops the heartbeats of a lease, but answers them, until drop is false. Journal entries extend the
+// lease too; as they must not get lost, those of the lease cannot be sent.
 func (w *wire) dropHeartbeats(id lessor.LeaseID, drop bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := &pending{worker: s.WorkerID, cancel: cancel}
 	w.mu.Lock()
 	pipe := w.pipe
-	if pipe == nil || w.dead[s.WorkerID] {
+	if pipe == nil || w.dead[s.WorkerID] || w.dropped[leaseOf(req.URL.Path, "journal")] {
 		w.mu.Unlock()
 		cancel(nil)
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -125,10 +125,19 @@ func (w *wire) droppedOf(url string, ids []lessor.LeaseID) []lessor.LeaseID {
 	if path.Base(url) != "heartbeat" {
 		return nil
 	}
-	if id, err := lessor.ParseUUID(path.Base(strings.TrimSuffix(url, "/heartbeat"))); err == nil {
-		ids = []lessor.LeaseID{{UUID: id}}
+	if id := leaseOf(url, "heartbeat"); id != (lessor.LeaseID{}) {
+		ids = []lessor.LeaseID{id}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id lessor.LeaseID) bool { return !w.dropped[id] })
+}
+
+// leaseOf returns the lease of a call with the given verb; none if url is that of another call.
+func leaseOf(url, verb string) lessor.LeaseID {
+	if path.Base(url) != verb {
+		return lessor.LeaseID{}
+	}
+	id, _ := lessor.ParseUUID(path.Base(path.Dir(url)))
+	return lessor.LeaseID{UUID: id}
 }
 
 // answerFor answers a heartbeat in place of the server for the lost leases, and asks the server about the others.
