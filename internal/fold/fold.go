@@ -123,6 +123,7 @@ func (f *Fold) Wait(n int) {
 // Grant counts a new lease, whose turn the index has given away already.
 func (f *Fold) Grant(h *rules.Held, checkAt lessor.Instant) {
 	f.countHolder(h, 1)
+	f.woken.Turned = true
 	f.PlanCheck(h.ID, checkAt)
 	if f.packer != nil {
 		f.packer.taken(h, checkAt)
@@ -158,6 +159,7 @@ func (f *Fold) TakeAway(h *rules.Held, at lessor.Instant) {
 // enqueue adds a turn. One behind an open circuit is open to no request, and may be the circuit's trial.
 func (f *Fold) enqueue(t rules.Turn) {
 	f.Index.Enqueue(t)
+	f.woken.Turned = true
 	if len(f.blocked.open) > 0 && f.Index.Lane(t.Lane).Definition != "" {
 		f.woken.All = true
 	}

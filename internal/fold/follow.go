@@ -146,6 +146,7 @@ func (f *Fold) apply(c Change, n *Followed) error {
 		case stepTaken:
 			f.Index.TakeSeq(st.held.Turn.Lane, st.held.Turn.Seq)
 			f.countHolder(st.held, 1)
+			f.woken.Turned = true
 			f.wakeWorker(st.held.Holder()) // a repeat of the request that was granted may wait here
 			f.planFollowed(st.held.ID, st.at)
 		case stepFreed:

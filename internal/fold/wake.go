@@ -9,6 +9,7 @@ import (
 type Woken struct {
 	All     bool           // something that may concern every request: settings changed
 	Freed   bool           // capacity became free
+	Turned  bool           // a job was queued or granted: another may be first now
 	Workers []rules.Holder // gave a lease back, or were granted one on another node
 	// Called are the leases whose workers must be notified. After a rebuild these are all that were asked to stop or
 	// that have messages, but none that were taken away.

@@ -118,7 +118,7 @@ func (x *Index) placeStand(st *stand) {
 // Opened calls fn, if it is not nil, with each tenant and type of which a job may be granted now and might not when
 // Opened was called last: one was queued, or what held it back is gone. One more job where others could be granted
 // before does not count: a request that was denied those is denied it too, unless capacity or what its worker holds
-// has changed. A pair may come more than once.
+// has changed, or it was denied because the first of them does not fit. A pair may come more than once.
 func (x *Index) Opened(fn func(tenant lessor.TenantID, typ string)) {
 	for _, st := range x.opened {
 		st.noted = false

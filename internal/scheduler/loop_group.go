@@ -70,6 +70,7 @@ func (p *parked) wake(g *group) {
 	}
 	g.woken, g.next = true, g.first
 	delete(p.short, g)
+	delete(p.behind, g)
 	p.groups = append(p.groups, g)
 }
 

@@ -21,14 +21,18 @@ type parked struct {
 	size    int
 	spaces  map[space]map[string]*group   // groups by the tenant whose jobs they may get, and by kind
 	workers map[rules.Holder]*requestCall // the requests of each, linked by sibling
-	short   map[*group]struct{}           // denied for lack of capacity
+	short   map[*group]struct{}           // denied because no unit is free
+	behind  map[*group]struct{}           // denied because the job whose turn it is does not fit
 	ends    endHeap
 	groups  []*group       // of which requests are to be tried
 	woken   []*requestCall // that are to be tried for their own sake
 	tried   []*requestCall // in this pass
 	usable  int            // units when they were last woken
-	starves bool           // a job starved then
+	kept    int64          // the job for which units were reserved then; 0 = none
 	sweptAt time.Time
+
+	turned   bool           // another job may be first since those behind were last woken
+	turnedAt lessor.Instant // when that was
 }
 
 // space says which jobs a request may get: all, or those of one tenant.
@@ -47,6 +51,7 @@ func spaceOf(c Caller) (sp space) {
 func newParked() parked {
 	return parked{
 		spaces: map[space]map[string]*group{}, workers: map[rules.Holder]*requestCall{}, short: map[*group]struct{}{},
+		behind: map[*group]struct{}{},
 	}
 }
 
@@ -84,6 +89,7 @@ func (p *parked) remove(r *requestCall) {
 			delete(p.spaces, sp)
 		}
 		delete(p.short, g)
+		delete(p.behind, g)
 	}
 	p.removeSibling(r)
 	heap.Remove(&p.ends, r.end)
@@ -116,8 +122,11 @@ func (p *parked) removeSibling(r *requestCall) {
 // deny records why the requests of a group were denied.
 func (p *parked) deny(g *group, d *lessor.Denial) {
 	g.denial = d
-	if d.Code == lessor.NoCapacity || d.Code == lessor.NextJobTooLarge {
+	switch d.Code {
+	case lessor.NoCapacity:
 		p.short[g] = struct{}{}
+	case lessor.NextJobTooLarge:
+		p.behind[g] = struct{}{}
 	}
 }
 

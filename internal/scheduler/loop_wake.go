@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"time"
 
 	"lessor"
 )
@@ -9,6 +10,14 @@ import (
 // retryBudget bounds the types that one pass looks up for parked requests, which takes about a millisecond. The other
 // requests are tried in the next pass.
 const retryBudget = 20000
+
+// The pause before the requests behind a job that does not fit are woken again because another may be first, which may
+// be so after each submission and each grant: at least turnEvery, so that a busy node tries them ten times a second,
+// and turnCost for each kind of request, ten times what a try takes, so that a tenth of the time is spent on them.
+const (
+	turnEvery = 100 * time.Millisecond
+	turnCost  = 50 * time.Microsecond
+)
 
 // wakeParked reports whether there are parked requests to be tried: it asks the fold what happened, and marks those
 // that this may concern.
@@ -20,10 +29,15 @@ func (l *loop) wakeParked() bool {
 		f.Index.Opened(nil)
 		return false
 	}
-	usable := l.capacity(f.Serving.LastBeat).UsableUnits
-	starves := l.starves()
-	all, short := woken.All || usable > p.usable, woken.Freed || p.starves && !starves
-	p.usable, p.starves = usable, starves
+	now := f.Serving.LastBeat
+	capacity, kept := l.capacity(now), int64(0)
+	if r := l.reservedFor(now, capacity); r != nil {
+		kept = r.Seq
+	}
+	usable := capacity.UsableUnits
+	all, short := woken.All || usable > p.usable, woken.Freed || kept != p.kept
+	behind := p.turn(woken.Turned || usable < p.usable, now)
+	p.usable, p.kept = usable, kept
 	if all {
 		for _, kinds := range p.spaces {
 			for _, g := range kinds {
@@ -35,6 +49,11 @@ func (l *loop) wakeParked() bool {
 	}
 	if short {
 		for g := range p.short {
+			p.wake(g)
+		}
+	}
+	if short || behind {
+		for g := range p.behind {
 			p.wake(g)
 		}
 	}
@@ -53,6 +72,18 @@ func (l *loop) wakeParked() bool {
 		}
 	})
 	return len(p.groups)+len(p.woken) > 0
+}
+
+// turn reports whether the requests behind a job that does not fit are to be woken because another may be first: now,
+// or since they were last woken for that.
+func (p *parked) turn(another bool, now lessor.Instant) bool {
+	p.turned = (p.turned || another) && len(p.behind) > 0
+	pause := max(turnEvery, time.Duration(len(p.behind))*turnCost)
+	if !p.turned || now.Sub(p.turnedAt).Abs() < pause {
+		return false
+	}
+	p.turned, p.turnedAt = false, now
+	return true
 }
 
 // retry tries the parked requests that were woken in the order in which they came, as far as the budget of a pass
