@@ -39,8 +39,8 @@ func (f *Filter) limit() int {
 	return min(limit, f.Usable)
 }
 
-// takes reports whether f skips no job of a lane.
-func (f *Filter) takes(l *rules.Lane) bool {
+// Takes reports whether f skips no job of a lane.
+func (f *Filter) Takes(l *rules.Lane) bool {
 	return (len(f.Types) == 0 || slices.Contains(f.Types, l.Type)) && (f.Tenant == nil || *f.Tenant == l.Tenant) &&
 		l.Units <= f.limit() && !(l.Unique && f.SkipUnique)
 }

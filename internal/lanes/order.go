@@ -50,10 +50,10 @@ type Choice struct {
 //  8. Before a lease is made, the scheduler checks the payload against a schema that is newer than the job. A job that
 //     breaks it ends, and the request is decided about again.
 func (x *Index) Choose(f *Filter, t *Terms) (c Choice) {
+	f.Usable = t.Capacity.UsableUnits
 	if c.Denial = rules.Admit(t.Capacity, t.Draining); c.Denial != nil { // steps 2 and 3
 		return c
 	}
-	f.Usable = t.Capacity.UsableUnits
 	if c.Pick, c.Found = x.Next(f); !c.Found { // step 4
 		c.Denial = rules.NoneLeft(t.Now, t.NextChange)
 		return c
@@ -91,5 +91,5 @@ func (x *Index) starved(f *Filter, r *Reserved) (pick Pick, ok bool) {
 	}
 	pick.lane, pick.Turn.Lane, pick.Turn.Seq = l, r.Lane, r.Seq
 	l.read(&pick.Lane)
-	return pick, f.takes(&pick.Lane)
+	return pick, f.Takes(&pick.Lane)
 }

@@ -215,6 +215,36 @@ func TestNoUnitsAreKeptForAJobThatNoWorkerAsksFor(t *testing.T) {
 	})
 }
 
+// TestNoUnitsAreKeptForAJobThatIsTooLargeForItsWorkers: the only worker that takes jobs of its size has gone, and others
+// ask for its type.
+func TestNoUnitsAreKeptForAJobThatIsTooLargeForItsWorkers(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		small := func(r *lessor.LeaseRequest) {
+			asksFor("generic")(r)
+			r.MaxUnits = new(int64(10))
+		}
+		w.submitUnits("first", 15)
+		first := w.lease("holder", asksFor("first"))
+		w.submitUnits("generic", 18)
+		if _, d := w.ask("large", asksFor("generic")); d == nil || d.Code != lessor.NextJobTooLarge {
+			t.Fatalf("the large job: %+v, want %s", d, lessor.NextJobTooLarge)
+		}
+		w.submitUnits("generic", 5)
+		time.Sleep(time.Minute)
+		w.mustComplete(first, "completed")
+		for range 4 {
+			if _, d := w.ask("small", small); d == nil || d.Code != lessor.NextJobTooLarge {
+				t.Fatalf("while the large worker is known: %+v, want %s: free units are kept", d, lessor.NextJobTooLarge)
+			}
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(time.Second)
+		w.lease("small", small)
+	})
+}
+
 func TestUnitsBeyondThoseThatAreKeptAreGranted(t *testing.T) {
 	cfg := config()
 	cfg.TotalUnits, cfg.ReserveUnits = 20, 0

@@ -31,7 +31,8 @@ func (l *loop) noteClock(now lessor.Instant) {
 
 // setBack corrects the instants in memory.
 func (l *loop) setBack(now lessor.Instant) {
-	l.starving.since = min(l.starving.since, now)
+	s := &l.starving
+	s.since, s.askedAt = min(s.since, now), min(s.askedAt, now)
 	l.workers.setBack(now)
 	l.followersUntil = min(l.followersUntil, now.Add(followersFor))
 	f := l.fold

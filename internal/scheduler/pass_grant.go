@@ -180,10 +180,13 @@ func (r *round) countTaken(c *requestCall, n int) {
 	}
 }
 
-// choose asks for the job whose turn it is for c, and notes which job starves.
+// choose asks for the job whose turn it is for c, and notes which job starves, and that c asks for it.
 func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 	l, now := r.p.l, r.p.now
 	choice, terms := r.turnFor(c, maxUnits, holder)
+	if s := &l.starving; s.since != 0 && c.filter.Takes(&s.of) {
+		s.askedAt = now
+	}
 	if choice.Found && terms.Reserved == nil {
 		l.forgetStarving(now, terms.Capacity)
 	}
@@ -229,20 +232,18 @@ func (l *loop) nextChange(c *Caller) lessor.Instant {
 
 // starvingJob is a job that was first and did not fit.
 type starvingJob struct {
-	lane   rules.LaneID
-	seq    int64
-	units  int
-	typ    string
-	tenant lessor.TenantID
-	since  lessor.Instant // 0 = there is none
+	lane    rules.LaneID
+	of      rules.Lane
+	seq     int64
+	since   lessor.Instant // 0 = there is none
+	askedAt lessor.Instant // when a request that may get it was last tried
 }
 
 // starve notes that a job is first and does not fit. One such job is remembered at a time: the first that was seen.
 func (l *loop) starve(pick *lanes.Pick, now lessor.Instant) {
 	if !l.starves() {
 		l.starving = starvingJob{
-			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type,
-			tenant: pick.Lane.Tenant, since: now,
+			lane: pick.Turn.Lane, of: pick.Lane, seq: pick.Turn.Seq, since: now, askedAt: now,
 		}
 	}
 }
@@ -253,20 +254,20 @@ func (l *loop) starves() bool {
 }
 
 // reservedFor returns the job for which freed units are reserved, nil if there is none: one that has starved for long
-// enough and could fit. It must be asked for, else it would stop all others until a worker of its type comes.
+// enough and could fit. It must be asked for, by a worker that takes jobs of its size, else it would stop all others
+// until such a worker comes.
 func (l *loop) reservedFor(now lessor.Instant, c lessor.Capacity) *lanes.Reserved {
 	s := &l.starving
-	if !l.starves() || s.units > c.UsableUnits || !rules.Starving(s.since, now) ||
-		!l.workers.asks(s.typ, s.tenant, now) {
+	if !l.starves() || s.of.Units > c.UsableUnits || !rules.Starving(s.since, now) || !lately(s.askedAt, now) {
 		return nil
 	}
-	return &lanes.Reserved{Lane: s.lane, Seq: s.seq, Units: s.units}
+	return &lanes.Reserved{Lane: s.lane, Seq: s.seq, Units: s.of.Units}
 }
 
 // forgetStarving forgets a starving job for which nothing will be reserved: if it is first again, its time begins anew.
 func (l *loop) forgetStarving(now lessor.Instant, c lessor.Capacity) {
 	s := &l.starving
-	if !l.starves() || s.units > c.UsableUnits || rules.Starving(s.since, now) {
+	if !l.starves() || s.of.Units > c.UsableUnits || rules.Starving(s.since, now) {
 		*s = starvingJob{}
 	}
 }
