@@ -20,10 +20,12 @@ type workerNote struct {
 	At     lessor.Instant   `json:"at"`
 	Types  []string         `json:"types"` // [] = all, or of a worker none
 	Agent  string           `json:"agent"`
+	// Starving is set in a note that says nothing else, so that a node of the release before can skip it.
+	Starving *starvingNote `json:"starving,omitempty"`
 }
 
-// exchangeWorkers tells other nodes which workers have recently requested leases here and whether callers follow the
-// records here, and reads the same from them. If an exchange fails, the next one replaces it.
+// exchangeWorkers tells other nodes which workers have recently requested leases here, which job starves, and whether
+// callers follow the records here, and reads the same from them. If an exchange fails, the next one replaces it.
 func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	if !s.store.Shared() || ctx.Err() != nil {
 		return
@@ -36,15 +38,37 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 		return
 	}
 	others := map[lessor.TenantID]*tenantWorkers{}
+	var starving []starvingNote
 	for _, raw := range lists {
 		var list []workerNote
 		if json.Unmarshal(raw, &list) == nil { // another release may write it otherwise
 			addNotes(others, list)
+			for _, m := range list {
+				if m.Starving != nil {
+					starving = append(starving, *m.Starving)
+				}
+			}
 		}
 	}
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
-	s.workers.others, s.workers.othersNotes = others, lists
+	s.workers.others, s.workers.othersNotes, s.workers.othersStarving = others, lists, starving
+}
+
+// noteStarving sets the starving job that other nodes are told.
+func (w *workers) noteStarving(n starvingNote) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ownStarving != n {
+		w.ownStarving, w.ownNotes = n, nil
+	}
+}
+
+// starvingElsewhere returns the starving jobs of other nodes.
+func (w *workers) starvingElsewhere() []starvingNote {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.othersStarving
 }
 
 // addNotes adds the notes of one node. A node of the release before sends no note about all workers of a tenant: then
@@ -85,7 +109,8 @@ func addNotes(others map[lessor.TenantID]*tenantWorkers, list []workerNote) {
 const maxNotes = 1 << 20
 
 // notes returns a list in JSON of the workers that were seen on this node: for each tenant the types that its workers
-// ask for, then the workers, the latest first, as many as fit. The list is the same until a worker is seen again.
+// ask for, then the workers, the latest first, as many as fit. The job that starves comes last. The list is the same
+// until a worker is seen again.
 func (w *workers) notes() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,6 +141,11 @@ func (w *workers) notes() []byte {
 				workerNote{Worker: s.name, At: s.at, Types: s.is.asksFor(now), Agent: s.is.agent},
 			)
 		})
+	}
+	if w.ownStarving.Since != 0 {
+		if raw, err := json.Marshal(workerNote{Types: []string{}, Starving: &w.ownStarving}); err == nil {
+			list = append(list, raw)
+		}
 	}
 	w.ownNotes = slices.Concat([]byte{'['}, bytes.Join(list, []byte{','}), []byte{']'})
 	return w.ownNotes

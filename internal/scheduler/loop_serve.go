@@ -78,6 +78,7 @@ func (l *loop) serve(ctx context.Context) error {
 	l.fold.Serving, l.servedAt = serving, l.now()
 	l.noteFit(serving.LastBeat)
 	l.noteClock(serving.LastBeat)
+	l.shareStarving(serving.LastBeat)
 	l.setStatus(l.now(), nil)
 	return nil
 }

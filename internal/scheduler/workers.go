@@ -37,6 +37,9 @@ type workers struct {
 	seed        maphash.Seed   // of what a worker asks for
 	ownNotes    []byte         // for other nodes; nil = they have changed
 	othersNotes [][]byte       // of which others was made
+
+	ownStarving    starvingNote // for other nodes
+	othersStarving []starvingNote
 }
 
 // beat notes a call of a worker that holds a lease. Calls right after the grant say no more than the request did.

@@ -145,6 +145,7 @@ func TestNodesExchangeTheirWorkers(t *testing.T) {
 	sender.ask(1, "w1", noon, "a", "b")
 	sender.ask(0, "w2", noon, "c")
 	sender.beat(&Caller{}, &rules.Held{Worker: "w3"}, noon)
+	sender.noteStarving(starvingNote{Lane: 1, Seq: 1, Since: noon, AskedAt: noon}) // it names no worker and no type
 	for name, raw := range map[string]string{
 		"now": string(sender.notes()),
 		"before": `[{"worker":"w1","tenant":"00000000-0000-0000-0000-000000000001",` +
