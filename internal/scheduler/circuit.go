@@ -9,7 +9,7 @@ import (
 
 // ResetCircuit closes a definition's circuit by hand.
 func (s *Scheduler) ResetCircuit(ctx context.Context, c Caller, id string) (lessor.Definition, error) {
-	return s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
+	reset := func(ctx context.Context, p *pass, d *rules.Definition) error {
 		circuits, err := p.tx.LockCircuits(ctx, []string{id}, true)
 		if err != nil {
 			return err
@@ -26,7 +26,8 @@ func (s *Scheduler) ResetCircuit(ctx context.Context, c Caller, id string) (less
 			return err
 		}
 		return p.saveCircuits(ctx, []*rules.Circuit{circuit})
-	})
+	}
+	return s.lockedDefinition(ctx, c, id, (*pass).lockWithCircuits, reset)
 }
 
 // Circuits lists the circuits of definitions that failed lately, the last that opened first, and the cursor of the next

@@ -107,8 +107,17 @@ func (s *Scheduler) defineConfig() rules.DefineConfig {
 func (s *Scheduler) oneDefinition(
 	ctx context.Context, c Caller, id string, decide func(ctx context.Context, p *pass, d *rules.Definition) error,
 ) (shown lessor.Definition, err error) {
+	return s.lockedDefinition(ctx, c, id, (*pass).lockDefinitions, decide)
+}
+
+// lockedDefinition is oneDefinition with a way to lock.
+func (s *Scheduler) lockedDefinition(
+	ctx context.Context, c Caller, id string,
+	lock func(p *pass, ctx context.Context, ids []string) (map[string]*rules.Definition, error),
+	decide func(ctx context.Context, p *pass, d *rules.Definition) error,
+) (shown lessor.Definition, err error) {
 	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
-		locked, err := p.lockDefinitions(ctx, []string{id})
+		locked, err := lock(p, ctx, []string{id})
 		if err != nil {
 			return err
 		}
@@ -146,9 +155,10 @@ func (s *Scheduler) SetPaused(ctx context.Context, c Caller, id string, paused b
 
 // DeleteDefinition removes a definition and cancels its jobs that wait; those that run go on, and all runs stay.
 func (s *Scheduler) DeleteDefinition(ctx context.Context, c Caller, id string) error {
-	_, err := s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
+	remove := func(ctx context.Context, p *pass, d *rules.Definition) error {
 		return p.deleteDefinitions(ctx, c, []*rules.Definition{d})
-	})
+	}
+	_, err := s.lockedDefinition(ctx, c, id, (*pass).lockWithCircuits, remove)
 	return err
 }
 

@@ -41,7 +41,7 @@ func (s *Scheduler) Apply(ctx context.Context, c Caller, m lessor.Manifest) (les
 				ids = append(ids, d.ID)
 			}
 		}
-		old, err := p.lockDefinitions(ctx, ids)
+		old, err := p.lockWithCircuits(ctx, ids) // it may delete some
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"lessor"
@@ -24,6 +25,26 @@ func (p *pass) lockDefinitions(ctx context.Context, ids []string) (map[string]*r
 	if err != nil {
 		return nil, err
 	}
+	return p.gateDefinitions(ctx, ids, locked)
+}
+
+// lockWithCircuits is lockDefinitions for a change that resets or deletes circuits too. It locks them before the gate,
+// because behind it nothing may wait.
+func (p *pass) lockWithCircuits(ctx context.Context, ids []string) (map[string]*rules.Definition, error) {
+	locked, err := p.tx.LockDefinitions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.tx.LockCircuits(ctx, ids, true); err != nil {
+		return nil, err
+	}
+	return p.gateDefinitions(ctx, ids, locked)
+}
+
+// gateDefinitions takes the gate once definitions are locked.
+func (p *pass) gateDefinitions(
+	ctx context.Context, ids []string, locked map[string]*rules.Definition,
+) (map[string]*rules.Definition, error) {
 	if err := p.gate(ctx); err != nil {
 		return nil, err
 	}
@@ -99,7 +120,8 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 // maxOpenRuns bounds the open jobs of one definition that are looked at.
 const maxOpenRuns = 10_000
 
-// cancelOpen cancels jobs of definitions that have not ended, of those that match.
+// cancelOpen cancels jobs of definitions that have not ended, of those that match. It locks no others: behind the gate a
+// job that another node has locked makes the change start again.
 func (p *pass) cancelOpen(
 	ctx context.Context, actor string, definitions []*rules.Definition, match func(*rules.Standing) bool,
 ) error {
@@ -113,6 +135,11 @@ func (p *pass) cancelOpen(
 			jobs = append(jobs, r.Job)
 		}
 	}
+	seen, err := p.tx.Standings(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	jobs = slices.DeleteFunc(jobs, func(id lessor.JobID) bool { return seen[id] == nil || !match(seen[id]) })
 	standings, err := p.lockJobs(ctx, jobs)
 	if err != nil {
 		return err

@@ -137,7 +137,8 @@ func (t *tx) takeGate() error {
 // lockTries is how often Lock looks for a job that moves.
 const lockTries = 5
 
-// Lock implements scheduler.Tx. Jobs in the queue and ended ones are locked behind the gate, where nothing may wait.
+// Lock implements scheduler.Tx. Jobs in the queue and ended ones are locked behind the gate, where nothing may wait; a
+// transaction that has the gate already waits for none.
 func (t *tx) Lock(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
 	standings := make(map[lessor.JobID]*rules.Standing, len(ids))
 	err := t.do("lock jobs", func() error {
@@ -198,7 +199,7 @@ func (t *tx) hold(ids []lessor.JobID) error {
 
 // holdWaiting locks a job if it is in a lease or delayed, and is still there after the waiting.
 func (t *tx) holdWaiting(j *job) (bool, error) {
-	if j.Place != rules.Leased && j.Place != rules.Delayed {
+	if t.gated || j.Place != rules.Leased && j.Place != rules.Delayed {
 		return false, nil
 	}
 	n := len(t.locks)

@@ -47,6 +47,28 @@ func lockOrder(a, b *bed) {
 	})
 }
 
+// noWaitBehindGate: a node that has the gate waits for no job that another node has locked, because that node may wait
+// for the gate.
+func noWaitBehindGate(a, b *bed) {
+	leased := a.grant(a.queued(), "w1").Turn.Job
+	delayed := a.queued(later).ID
+	for _, job := range []lessor.JobID{leased, delayed} {
+		b.update(func(tx scheduler.Tx) error {
+			if _, err := tx.Lock(b.Context(), []lessor.JobID{job}); err != nil {
+				return err
+			}
+			a.wants(a.Update(a.Context(), func(tx scheduler.Tx) error {
+				if err := tx.Gate(a.Context()); err != nil {
+					return err
+				}
+				_, err := tx.Lock(a.Context(), []lessor.JobID{job})
+				return err
+			}), scheduler.ErrAgain)
+			return tx.Gate(b.Context())
+		})
+	}
+}
+
 // mixed takes locks of every kind, as a commit of the scheduler does.
 func (b *bed) mixed(tx scheduler.Tx, random *rand.Rand, leases []lessor.LeaseID) error {
 	ctx := b.Context()

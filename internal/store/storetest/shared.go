@@ -20,6 +20,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		test func(a, b *bed)
 	}{
 		{"Shared/LockOrder", lockOrder},
+		{"Shared/NoWaitBehindTheGate", noWaitBehindGate},
 		{"Shared/LeaseChangedWhileItsLockIsAwaited", leaseChangedMeanwhile},
 		{"Shared/LateCommitOfAnOlderSeq", lateCommit},
 		{"Shared/CancelOfAMovingJob", cancelMoving},
