@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -68,4 +69,33 @@ func TestCircuitIsWaitedForBeforeTheGate(t *testing.T) {
 			must(t, <-done)
 		})
 	}
+}
+
+// TestDeletedDefinitionLeavesNoJobs: however many jobs of a deleted definition wait, all are cancelled, and those that
+// run go on.
+func TestDeletedDefinitionLeavesNoJobs(t *testing.T) {
+	const thousands = 11
+	test := func(w *world) {
+		w.put(interval("sync.crm", 1, func(e *lessor.Envelope) {
+			e.Overlap, e.Schedule = new("allow"), &lessor.ScheduleAsk{Type: new("cron"), Cron: new("* * * * *")}
+		}))
+		to := now()
+		for range thousands {
+			from := to.Add(-999 * time.Minute)
+			_, err := w.Backfill(w.ctx, anybody, "sync.crm", from, to)
+			must(w.t, err)
+			to = from.Add(-time.Minute)
+		}
+		g := w.lease("worker", nil)
+		must(w.t, w.DeleteDefinition(w.ctx, anybody, "sync.crm"))
+		if n := depthOf(w.t, w); n != 0 {
+			w.t.Errorf("%d jobs of the deleted definition are still queued", n)
+		}
+		w.mustComplete(g, "completed")
+		w.noDrift()
+	}
+	t.Run("SQLite", func(t *testing.T) {
+		inWorld(t, config(), func(_ *testing.T, w *world) { test(w) })
+	})
+	t.Run("PostgreSQL", func(t *testing.T) { test(node(t, pool.Database(t), config(), nil)) })
 }

@@ -117,32 +117,55 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 	return p.tx.DeleteDefinitions(ctx, ids)
 }
 
-// maxOpenRuns bounds the open jobs of one definition that are looked at.
-const maxOpenRuns = 10_000
+// cancelBatch bounds the jobs of one definition that are cancelled in one step of a transaction. The database ends a
+// session that has the gate and does nothing for 250 ms.
+const cancelBatch = 2000
 
-// cancelOpen cancels jobs of definitions that have not ended, of those that match. It locks no others: behind the gate a
-// job that another node has locked makes the change start again.
+// cancelOpen cancels all jobs of definitions that have not ended, of those that match.
 func (p *pass) cancelOpen(
 	ctx context.Context, actor string, definitions []*rules.Definition, match func(*rules.Standing) bool,
 ) error {
-	open, err := p.tx.OpenRuns(ctx, definitions, maxOpenRuns)
-	if err != nil {
-		return err
-	}
-	var jobs []lessor.JobID
-	for _, runs := range open {
-		for _, r := range runs {
-			jobs = append(jobs, r.Job)
+	left := map[lessor.JobID]bool{} // that stay open
+	for more := true; more; {
+		limit := len(left) + cancelBatch
+		open, err := p.tx.OpenRuns(ctx, definitions, limit)
+		if err != nil {
+			return err
+		}
+		var jobs []lessor.JobID
+		more = false
+		for _, d := range definitions {
+			more = more || len(open[d.ID]) == limit
+			for _, r := range open[d.ID] {
+				if !left[r.Job] {
+					jobs, left[r.Job] = append(jobs, r.Job), true
+				}
+			}
+		}
+		ended, err := p.cancelMatching(ctx, actor, jobs, match)
+		if err != nil {
+			return err
+		}
+		for _, id := range ended {
+			delete(left, id)
 		}
 	}
+	return nil
+}
+
+// cancelMatching cancels those jobs that match, and returns those that have ended. It locks no others: behind the gate a
+// job that another node has locked makes the change start again.
+func (p *pass) cancelMatching(
+	ctx context.Context, actor string, jobs []lessor.JobID, match func(*rules.Standing) bool,
+) (ended []lessor.JobID, err error) {
 	seen, err := p.tx.Standings(ctx, jobs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	jobs = slices.DeleteFunc(jobs, func(id lessor.JobID) bool { return seen[id] == nil || !match(seen[id]) })
 	standings, err := p.lockJobs(ctx, jobs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, id := range jobs {
 		st := standings[id]
@@ -151,13 +174,16 @@ func (p *pass) cancelOpen(
 		}
 		ch, err := rules.Cancel(st, false, actor, p.now)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := p.apply(ctx, st, ch); err != nil {
-			return err
+		if err := p.note(ctx, st, ch); err != nil {
+			return nil, err
+		}
+		if ch.Next != nil {
+			ended = append(ended, id)
 		}
 	}
-	return nil
+	return ended, p.flush(ctx)
 }
 
 // module returns the definitions that a manifest's module has for its tenant, if it is to prune them.

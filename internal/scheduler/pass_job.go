@@ -39,6 +39,14 @@ func (p *pass) lockJobs(ctx context.Context, jobs []lessor.JobID) (map[lessor.Jo
 
 // apply writes a decision about a job, and updates the fold.
 func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) error {
+	if err := p.note(ctx, st, ch); err != nil {
+		return err
+	}
+	return p.flush(ctx)
+}
+
+// note is apply for one of many jobs: what it decides is written by flush.
+func (p *pass) note(ctx context.Context, st *rules.Standing, ch rules.Change) error {
 	tenant := st.Spec.Lane.Tenant
 	steps := st.Turn.Steps
 	if st.Held != nil {
@@ -82,5 +90,5 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 		})
 		p.place(*ch.Next)
 	}
-	return p.flush(ctx)
+	return nil
 }

@@ -10,6 +10,9 @@ import (
 // tickBatch bounds the definitions whose ticks one transaction decides about.
 const tickBatch = 100
 
+// maxOpenRuns bounds the open jobs of one definition that are counted.
+const maxOpenRuns = 10_000
+
 // maxDecided bounds the ticks with a row that a definition may pass over in one transaction: on a clock that was ahead
 // they were decided before their time.
 const maxDecided = 10_000
