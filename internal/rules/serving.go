@@ -75,7 +75,7 @@ const brakeWorkers = 3
 // Silence counts the leases that have lapsed or have used two thirds of their ttl.
 type Silence struct {
 	All, Lapsed, Silent int
-	workers             map[string]struct{}
+	workers             map[Holder]struct{}
 	longest             time.Duration // the longest ttl of a silent lease: after a brake the last may lapse then
 }
 
@@ -93,9 +93,9 @@ func (c *Silence) Count(h *Held, now lessor.Instant, s Serving) {
 	}
 	if len(c.workers) < brakeWorkers {
 		if c.workers == nil {
-			c.workers = map[string]struct{}{}
+			c.workers = map[Holder]struct{}{}
 		}
-		c.workers[h.Worker] = struct{}{}
+		c.workers[h.Holder()] = struct{}{}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"lessor"
 )
 
 func TestFloorMovesAfterAGapOrAStep(t *testing.T) {
@@ -163,6 +165,29 @@ func TestBrakeIsPulledOnlyByMassSilence(t *testing.T) {
 			same(t, "serving", next, want)
 			same(t, "how many may be ended", allowed, may)
 		})
+	}
+}
+
+// TestBrakeTellsWorkersOfTenantsApart: workers of different tenants may have the same name.
+func TestBrakeTellsWorkersOfTenantsApart(t *testing.T) {
+	now := after(time.Minute)
+	for _, c := range []struct {
+		name   string
+		bound  bool
+		pulled bool
+	}{
+		{"w1 of each of three tenants", true, true},
+		{"one w1 that works for three tenants", false, false},
+	} {
+		var s Silence
+		for i := range byte(12) {
+			s.Count(lease(func(h *Held) {
+				h.Tenant, h.Worker, h.Bound = lessor.TenantID{UUID: lessor.UUID{i % 3}}, "w1", c.bound
+			}), now, served(now))
+		}
+		if _, _, pulled := Brake(s, served(now), now, time.Second, brakeConfig); pulled != c.pulled {
+			t.Errorf("%s: the brake was pulled: %v, want %v", c.name, pulled, c.pulled)
+		}
 	}
 }
 
