@@ -34,7 +34,8 @@ func TestSilentLeasesEndInTime(t *testing.T) {
 }
 
 // TestDeadLeasesEndDespiteTheBrake lets a thousand workers fall silent together: each gets one more ttl from the brake,
-// and then all are ended, 200 a second, also those that asked for a longer ttl than the default.
+// and then, from the second after it, all are ended, 200 a second, also those that asked for a longer ttl than the
+// default.
 func TestDeadLeasesEndDespiteTheBrake(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -42,10 +43,10 @@ func TestDeadLeasesEndDespiteTheBrake(t *testing.T) {
 		pulls int
 		end   time.Duration
 	}{
-		{"the default ttl", []time.Duration{time.Minute}, 1, 2*time.Minute + 5*time.Second},
-		{"a longer ttl", []time.Duration{5 * time.Minute}, 1, 10*time.Minute + 5*time.Second},
+		{"the default ttl", []time.Duration{time.Minute}, 1, 2*time.Minute + 6*time.Second},
+		{"a longer ttl", []time.Duration{5 * time.Minute}, 1, 10*time.Minute + 6*time.Second},
 		// The second brake is for the longer ones, which were not silent at the first and lapse 5 min after it.
-		{"both", []time.Duration{time.Minute, 5 * time.Minute}, 2, 11*time.Minute + 3*time.Second},
+		{"both", []time.Duration{time.Minute, 5 * time.Minute}, 2, 11*time.Minute + 4*time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pulls, end := silentWorkers(t, 1000, c.ttls)

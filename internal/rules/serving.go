@@ -105,7 +105,8 @@ func BrakeReady(s Serving, now lessor.Instant, cfg BrakeConfig) bool {
 }
 
 // Brake decides how many lapsed leases may be ended now, and returns the serving state to keep. elapsed is the time
-// since the last call. Only c.Lapsed counts unless BrakeReady. pulled reports whether this call pulled the brake.
+// since this node's last sweep; 0 = this is none. Only c.Lapsed counts unless BrakeReady. pulled reports whether this
+// call pulled the brake.
 func Brake(c Silence, s Serving, now lessor.Instant, elapsed time.Duration, cfg BrakeConfig) (
 	next Serving, allowed int, pulled bool,
 ) {
@@ -115,9 +116,13 @@ func Brake(c Silence, s Serving, now lessor.Instant, elapsed time.Duration, cfg 
 	if c.Lapsed == 0 {
 		return s, 0, false
 	}
-	if s.LapsedAt != 0 {
+	switch {
+	case s.LapsedAt != 0 && elapsed == 0:
+		return s, 1, false // the next sweep counts from the last one
+	case s.LapsedAt != 0:
+		elapsed = min(elapsed, now.Sub(s.LapsedAt), time.Second) // another node may have swept meanwhile
 		s.LapsedAt = now
-		return s, max(1, int(float64(cfg.Rate)*min(elapsed, time.Second).Seconds())), false
+		return s, max(1, int(float64(cfg.Rate)*elapsed.Seconds())), false
 	}
 	if c.Silent >= cfg.Min && c.Silent*100 > c.All*cfg.SharePercent && len(c.workers) >= brakeWorkers {
 		s.Since, s.BrakeUntil = now, now.Add(max(cfg.TTL, c.longest))

@@ -218,12 +218,26 @@ func TestBrakeComesOnce(t *testing.T) {
 			t.Errorf("%s: ended %d, pulled %v; want %d, %v", why, allowed, pulled, want, wantPulled)
 		}
 	}
-	step(time.Minute, time.Second, 200, false, "whoever stayed silent over the brake's floor, after 1 s")
-	step(61*time.Second, 250*ms, 50, false, "a quarter of a second later")
-	step(62*time.Second, time.Hour, 200, false, "a sweep that comes late ends no more than one second's worth")
-	step(63*time.Second, 0, 1, false, "two sweeps in one millisecond")
+	step(time.Minute, time.Second, 1, false, "at the end of the brake's floor, before which none could lapse")
+	step(time.Minute+500*ms, 0, 1, false, "a late call between two sweeps")
+	step(61*time.Second, time.Second, 200, false, "whoever stayed silent over the brake's floor, after 1 s")
+	step(61*time.Second+250*ms, 250*ms, 50, false, "a quarter of a second later")
+	step(63*time.Second, time.Hour, 200, false, "a sweep that comes late ends no more than one second's worth")
+	step(63*time.Second, time.Second, 1, false, "two nodes that sweep in one millisecond")
 	step(63*time.Second+time.Minute-ms, time.Second, 200, false, "1 ms less than one ttl without a lapse")
 	step(63*time.Second+2*time.Minute-ms, time.Second, 0, true, "one ttl without a lapse")
+}
+
+// TestBrakeCountsTheSweepsOfAllNodes has four nodes sweep after the brake: together they end no more leases than one.
+func TestBrakeCountsTheSweepsOfAllNodes(t *testing.T) {
+	mass := silence(1000, 1000, 1000, 3)
+	s, _, _ := Brake(mass, served(start), start, time.Second, brakeConfig)
+	var allowed, ended int
+	for at := time.Minute; at <= 65*time.Second; at += 250 * time.Millisecond {
+		s, allowed, _ = Brake(mass, s, after(at), time.Second, brakeConfig) // each of the four, once a second
+		ended += allowed
+	}
+	same(t, "leases that ended in five seconds, and one at the end of the brake's floor", ended, 5*brakeConfig.Rate+1)
 }
 
 func TestBrakeIsReadyOneTTLAfterItsFloorWhenNoLeaseLapsed(t *testing.T) {
