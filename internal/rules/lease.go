@@ -65,6 +65,10 @@ func SetRight(h *Held, now lessor.Instant, s Serving) bool {
 	return true
 }
 
+// watchLook is how often a node looks at a lease that only its watch keeps. The monitor of another node may make the
+// watch shorter, and that node may be gone when the watch ends.
+const watchLook = time.Second
+
 // ExpiryCheck returns when a lease that lives now may be over. A lease for SetRight is due now.
 func ExpiryCheck(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	if before(h.BeatAt, now) {
@@ -73,6 +77,9 @@ func ExpiryCheck(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	end := Effective(h, now, s)
 	if r := runtimeEnd(h, now, s); r != 0 {
 		end = min(end, r)
+	}
+	if end == h.WatchUntil {
+		end = min(end, now.Add(watchLook))
 	}
 	return end
 }

@@ -135,6 +135,25 @@ func TestNextLookIsWhenALeaseMayFirstBeOver(t *testing.T) {
 	}
 }
 
+// TestWatchedLeaseIsLookedAtEachSecond: a watch, and nothing else that keeps a lease, can become shorter.
+func TestWatchedLeaseIsLookedAtEachSecond(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name                     string
+		watch, runtime, at, look time.Duration
+	}{
+		{"the watch ends before the ttl", time.Minute - ms, 0, 0, time.Minute},
+		{"the watch keeps the lease", 5 * time.Minute, 0, 2 * time.Minute, 2*time.Minute + time.Second},
+		{"the watch has half a second left", 5 * time.Minute, 0, 5*time.Minute - 500*ms, 5 * time.Minute},
+		{"the watch keeps it past its runtime", 50 * time.Second, time.Second, 0, time.Second},
+		{"the runtime ends after the watch", 30 * time.Second, 40 * time.Second, 0, 40 * time.Second},
+	} {
+		h := lease(func(h *Held) { h.WatchUntil, h.MaxRuntime = after(c.watch), c.runtime })
+		s := Serving{LastBeat: after(c.at), Since: after(-time.Hour)}
+		same(t, c.name+": the next look", ExpiryCheck(h, after(c.at), s), after(c.look))
+	}
+}
+
 // TestLeaseFromBeforeAStepBackKeepsItsEnd: the verdict on it does not change when the clock comes to its last beat
 // again.
 func TestLeaseFromBeforeAStepBackKeepsItsEnd(t *testing.T) {
