@@ -153,8 +153,8 @@ func (p *pass) cancelOpen(
 	return nil
 }
 
-// cancelMatching cancels those jobs that match, and returns those that have ended. It locks no others: behind the gate a
-// job that another node has locked makes the change start again.
+// cancelMatching cancels those jobs that match, and returns those that have ended. It locks no others: behind the gate
+// a job that another node has locked makes the change start again.
 func (p *pass) cancelMatching(
 	ctx context.Context, actor string, jobs []lessor.JobID, match func(*rules.Standing) bool,
 ) (ended []lessor.JobID, err error) {

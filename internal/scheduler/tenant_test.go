@@ -320,6 +320,24 @@ func TestBackfillGivesPastTicksTheirJobs(t *testing.T) {
 	})
 }
 
+// TestBackfillAfterAChangeOfTheSchedule fills a range in which an earlier schedule made a row each second.
+func TestBackfillAfterAChangeOfTheSchedule(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		start := now()
+		w.put(interval("sync.crm", 1, nil))
+		time.Sleep(45 * time.Minute)
+		w.put(interval("sync.crm", 1, func(e *lessor.Envelope) {
+			e.Schedule = &lessor.ScheduleAsk{Type: new("cron"), Cron: new("*/5 * * * *")}
+		}))
+		made, err := w.Backfill(w.ctx, anybody, "sync.crm", start, now())
+		must(t, err)
+		again, err := w.Backfill(w.ctx, anybody, "sync.crm", start, now())
+		if made == 0 || again != 0 || err != nil {
+			t.Errorf("%d jobs were made, and again %d (%v), want some and then none", made, again, err)
+		}
+	})
+}
+
 func TestPayloadsMeetTheirHandlersSchema(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		sent := func(typ, payload string) error {

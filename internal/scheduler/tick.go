@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -44,8 +45,7 @@ func (s *Scheduler) Backfill(
 		if err != nil {
 			return err
 		}
-		q := TickQuery{Definition: id, Tenant: d.Tenant, From: from, To: to, Limit: maxTicks}
-		known, err := p.tx.TickList(ctx, q)
+		known, err := p.rowsOf(ctx, d, ticks)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,31 @@ func (s *Scheduler) Backfill(
 	return created, err
 }
 
-// maxTicks is more ticks than one range may hold.
-const maxTicks = 2000
+// rowsOf returns the rows of a definition's ticks. An earlier schedule may have left far more rows between them.
+func (p *pass) rowsOf(
+	ctx context.Context, d *rules.Definition, ticks []lessor.Instant,
+) (rows []rules.TickRow, err error) {
+	for len(ticks) > 0 {
+		q := TickQuery{
+			Definition: d.ID, Tenant: d.Tenant, From: ticks[0], To: ticks[len(ticks)-1], Limit: pageLimit,
+		}
+		page, err := p.tx.TickList(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page {
+			if i, is := slices.BinarySearch(ticks, r.At); is {
+				rows, ticks = append(rows, r), ticks[i+1:]
+			}
+		}
+		if len(page) < q.Limit {
+			break
+		}
+		i, _ := slices.BinarySearch(ticks, page[len(page)-1].At)
+		ticks = ticks[i:]
+	}
+	return rows, nil
+}
 
 // NextTicks returns the next ticks of a definition, also of one that is paused.
 func (s *Scheduler) NextTicks(ctx context.Context, c Caller, id string, count int) ([]lessor.Instant, error) {
