@@ -215,8 +215,8 @@ func TestNoUnitsAreKeptForAJobThatNoWorkerAsksFor(t *testing.T) {
 	})
 }
 
-// TestNoUnitsAreKeptForAJobThatIsTooLargeForItsWorkers: the only worker that takes jobs of its size has gone, and others
-// ask for its type.
+// TestNoUnitsAreKeptForAJobThatIsTooLargeForItsWorkers: the only worker that takes jobs of its size has gone, and
+// others ask for its type.
 func TestNoUnitsAreKeptForAJobThatIsTooLargeForItsWorkers(t *testing.T) {
 	cfg := config()
 	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
@@ -236,7 +236,7 @@ func TestNoUnitsAreKeptForAJobThatIsTooLargeForItsWorkers(t *testing.T) {
 		w.mustComplete(first, "completed")
 		for range 4 {
 			if _, d := w.ask("small", small); d == nil || d.Code != lessor.NextJobTooLarge {
-				t.Fatalf("while the large worker is known: %+v, want %s: free units are kept", d, lessor.NextJobTooLarge)
+				t.Fatalf("while large is known: %+v, want %s: free units are kept", d, lessor.NextJobTooLarge)
 			}
 			time.Sleep(time.Minute)
 		}
