@@ -55,8 +55,9 @@ func TestCircuitIsWaitedForBeforeTheGate(t *testing.T) {
 			go func() { done <- change(w) }()
 			w.eventually("waiting for the circuit", func() bool {
 				var n int
-				must(t, watcher.QueryRow(t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"+
-					" and datname = current_database() and query ilike '%circuit%'").Scan(&n))
+				must(t, watcher.QueryRow(t.Context(), "select count(*) from pg_stat_activity"+
+					" where wait_event_type = 'Lock' and datname = current_database()"+
+					" and query ilike '%circuit%'").Scan(&n))
 				return n > 0
 			})
 			_, err := conn.Exec(t.Context(), "set local lock_timeout = '200ms';"+

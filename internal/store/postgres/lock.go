@@ -15,7 +15,8 @@ import (
 
 // A job's row is locked where it is. In a lease or delayed, the lock waits for the node that has the row. In the queue
 // and in done, the row is locked behind the gate, where nothing may wait; there the two other places are tried again,
-// in case the row moved. A transaction that has the gate already waits for no place. A cohort needs no lock, because no node takes a job from one without the gate.
+// in case the row moved. A transaction that has the gate already waits for no place. A cohort needs no lock, because no
+// node takes a job from one without the gate.
 var (
 	holdLeased   = wire.SQL("select r.job from " + jobsIn("lease") + " order by j.seq for no key update of r")
 	holdDelayed  = wire.SQL("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")

@@ -12,7 +12,8 @@ import (
 
 var (
 	insertRuns = insertInto("definition_job", row.OpenRun)
-	// closeRuns looks up each job by both columns of the key. A range of the first would read all jobs of the definition.
+	// closeRuns looks up each job by both columns of the key. A range of the first would read all jobs of the
+	// definition.
 	closeRuns = wire.Plural("update definition_job o set open = false from ({rows}) u"+
 		" where o.definition = u.definition and "+wire.At("o.job", "u.job"), "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it
