@@ -201,7 +201,8 @@ type SettingTx interface {
 type RetentionTx interface {
 	// Strip removes what is large about up to limit jobs that ended before the instant (payload, result, report,
 	// journal, output) and frees their idempotency keys; their record stays. Each job is stripped once, those that
-	// ended first going first.
+	// ended first going first. An instant before that of an earlier call says that the clock was set back: from then on
+	// jobs that end after this instant are stripped in their turn, some of them again.
 	Strip(ctx context.Context, before lessor.Instant, limit int) (int, error)
 	// Purge removes up to limit jobs that ended before the instant, with everything about them.
 	Purge(ctx context.Context, before lessor.Instant, limit int) (int, error)

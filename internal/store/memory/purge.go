@@ -37,6 +37,9 @@ func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (n int, 
 		if !t.try(lock{table: "stripped"}) {
 			return nil
 		}
+		if t.state.stripped.n > int64(before) { // the clock was set back, and what ends now may end before the mark
+			t.write(func(s *tables) { s.stripped = key{n: int64(before)} })
+		}
 		page := t.endedJobs(t.state.stripped, before, limit)
 		n = len(page)
 		for _, j := range page {

@@ -42,6 +42,10 @@ func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (int, er
 	if err != nil || !mine {
 		return 0, err
 	}
+	if endedAt > before { // the clock was set back, and what ends now may end before the mark
+		endedAt, seq = before, 0
+		_ = t.write("strip", wire.Step{Stmt: saveStripped}, wire.Instant(endedAt), wire.Int8(seq)) // kept in t.err
+	}
 	page, err := t.endedJobs(lockUnstripped,
 		wire.Instant(before), wire.Instant(endedAt), wire.Int8(seq), wire.Int8(int64(limit)))
 	if err != nil || len(page.jobs) == 0 {

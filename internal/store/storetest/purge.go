@@ -135,6 +135,31 @@ func stripForgetsWhatIsLarge(b *bed) {
 	})
 }
 
+// stripGoesBackWithTheClock: jobs that end after the clock was set back are stripped, although the last that was
+// stripped ended later. The clock is not that of the store here.
+func stripGoesBackWithTheClock(b *bed) {
+	strip := func(before lessor.Instant, want int) {
+		b.Helper()
+		b.update(func(tx scheduler.Tx) error {
+			n, err := tx.Strip(b.Context(), before, 10)
+			if n != want {
+				b.Errorf("%d jobs were stripped of those that ended before %d, want %d", n, before, want)
+			}
+			return err
+		})
+	}
+	b.endedAt(5000, "")
+	strip(5001, 1)
+	strip(150, 0)
+	s := b.endedAt(200, "")
+	strip(200, 0)
+	strip(201, 1)
+	strip(5000, 0)
+	if st := b.standing(s.ID); st.Spec.Payload != nil {
+		b.Errorf("the payload %q is left, want none", st.Spec.Payload)
+	}
+}
+
 // purgeSchedules removes ticks, cleared alerts and audit entries page by page, the oldest first.
 func purgeSchedules(b *bed) {
 	// All of it stays but its tick, of 10, and its audit entry, of 4.

@@ -101,6 +101,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Purge/FreesTheKey", purgeFreesKey},
 		{"Lanes/RemovedAfterANotice", unusedLanesAreRemoved},
 		{"Strip/ForgetsWhatIsLarge", stripForgetsWhatIsLarge},
+		{"Strip/GoesBackWithTheClock", stripGoesBackWithTheClock},
 		{"Serving/KeptWithTheCommit", servingKept},
 		{"View/SeesASnapshot", viewSeesSnapshot},
 		{"View/NeverHalfATransaction", neverHalf},
