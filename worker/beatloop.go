@@ -37,6 +37,7 @@ type beatCall struct {
 	body  lessor.Heartbeat
 }
 
+// newBeatCall needs w.mu.
 func (w *Worker) newBeatCall(l *lease) beatCall {
 	return beatCall{lease: l, sent: w.now(), ttl: l.ttl, beat: l.beats.last.Load()}
 }

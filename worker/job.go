@@ -97,7 +97,9 @@ func (w *Worker) save(
 	ctx context.Context, l *lease, verb string, send func() (lessor.HeartbeatAnswer, error),
 ) error {
 	return insist(ctx, verb, func() error {
+		w.mu.Lock()
 		call := w.newBeatCall(l)
+		w.mu.Unlock()
 		answer, err := send()
 		switch {
 		case err == nil:
