@@ -12,10 +12,11 @@ import (
 
 var (
 	insertRuns = insertInto("definition_job", row.OpenRun)
-	// closeRuns looks up each job by both columns of the key. A range of the first would read all jobs of the
-	// definition.
-	closeRuns = wire.Plural("update definition_job o set open = false from ({rows}) u"+
-		" where o.definition = u.definition and "+wire.At("o.job", "u.job"), "tu", "definition, job")
+	// closeRuns looks up each job in a query of its own, by both columns of the key. In a join the planner may read all
+	// jobs of the definition for each.
+	closeRuns = wire.Plural("update definition_job set open = false where ctid = any(array("+
+		"select (select i.ctid from definition_job i where i.definition = u.definition and i.job = u.job)"+
+		" from ({rows}) u))", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it
 	// is.
 	readOpenRuns = wire.SQL("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0" +
