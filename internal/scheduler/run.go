@@ -53,8 +53,10 @@ func jobRuns(
 ) (p runPage, err error) {
 	q := ListQuery{Tenant: tenant, Status: f.Status, Trace: f.Trace, After: after, Limit: f.Limit}
 	q.Claimed = f.Status != lessor.RunQueued
-	if p, plain, err := plainRun(ctx, v, f, tenant, after); plain || err != nil {
-		return p, err
+	if u, err := lessor.ParseUUID(f.JobID); err == nil {
+		if p, plain, err := plainRun(ctx, v, f, tenant, after, lessor.JobID{UUID: u}); plain || err != nil {
+			return p, err
+		}
 	}
 	q.Definition = f.JobID
 	for left := f.Limit; ; { // a few at a time: a run is small, its job may be large
@@ -78,13 +80,8 @@ func jobRuns(
 // plainRun returns the run of a job without a definition, whose id is the id of its run. Plain is whether there is one:
 // a definition may have an id that looks like that of a job.
 func plainRun(
-	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID,
+	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID, id lessor.JobID,
 ) (p runPage, plain bool, err error) {
-	u, noID := lessor.ParseUUID(f.JobID)
-	if noID != nil {
-		return p, false, nil
-	}
-	id := lessor.JobID{UUID: u}
 	found, err := v.Standings(ctx, []lessor.JobID{id})
 	if err != nil || found[id] == nil {
 		return p, false, err
