@@ -22,7 +22,7 @@ import (
 // TestHeldFolderIsAskedToStop starts an attempt while an earlier one holds the folder. The Runner asks the earlier one
 // to stop, and keeps the new lease alive until it does, for longer than the ttl.
 func TestHeldFolderIsAskedToStop(t *testing.T) {
-	b := newBench(t, 500*time.Millisecond)
+	b := newBench(t, 1500*time.Millisecond)
 	id := b.submit("{}")
 	f := b.folder(id)
 	held, err := f.Lock()
@@ -35,7 +35,7 @@ func TestHeldFolderIsAskedToStop(t *testing.T) {
 	if asked, err := f.AskedToStop(1); err != nil || !asked {
 		t.Errorf("the earlier attempt is asked to stop: %t, %v; want true", asked, err)
 	}
-	time.Sleep(time.Second) // twice the ttl: without heartbeats the lease would be over
+	time.Sleep(3 * time.Second) // twice the ttl: without heartbeats the lease would be over
 	if out := b.read(id, "stdout.log"); out != "" {
 		t.Fatalf("two attempts ran at once: %q", out)
 	}
