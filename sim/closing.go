@@ -17,6 +17,10 @@ func (w *world) checkRegularly(t *task) {
 		t.sleep(5 * time.Second)
 		w.read(w.known.scan)
 		w.known.checkWaits()
+		w.known.checkTicks()
+		if n := w.db.Deadlocks(); n > 0 {
+			w.fail("deadlock", "%d transactions waited for one that waited for them", n)
+		}
 		if i%60 == 0 {
 			w.known.records()
 			w.known.checkRecords()

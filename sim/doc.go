@@ -21,6 +21,7 @@
 //	check.go, closing.go    what must hold at every commit, and at the end
 //	cause.go                what must hold for the end of a lease: it has a cause, and comes neither early nor late
 //	waits.go                requests that wait: none may do so beside a job that it may have
+//	tick.go                 ticks: nothing but a fault makes one late
 //	calm.go                 the calm in which everything must end
 //	shrink.go               the search for a small world that breaks the same promise
 //
@@ -37,6 +38,7 @@
 //	P8   no request waits beside a job for it       every five seconds
 //	P9   attempts are bounded                       at every commit that grants, and every five minutes
 //	P10  a tick makes one job                       every five minutes
+//	P10  no tick is late without a fault            every five seconds
 //	P11  units, caps, locks, unique, pauses         at every commit that grants
 //	P13  the record replays, and only grows         every five minutes
 //	P14  tenants are separate                       at every grant and list, and with foreign tokens
@@ -50,10 +52,12 @@
 // Every lease that ends has a cause: it lapsed, or somebody asked for its end. The limits of tenants and of units are
 // those that are in force at the commit.
 //
-// Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, and
-// nothing may panic. P12 has a test of its own (TestTenantsGetEqualShares). What is not simulated: HTTP, SQL, disks,
-// and nodes of another release. Package chaos has those. So of package rules the simulator does not reach what others
-// call: CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the pages show.
+// Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, no
+// two transactions may wait for each other, and nothing may panic. P12 has a test of its own (TestTenantsGetEqualShares),
+// and so have large jobs (TestLargeJobsGetTheirTurn): both need more work than the workers can do. What is not
+// simulated: HTTP, SQL, disks, and nodes of another release. Package chaos has those. So of package rules the simulator
+// does not reach what others call: CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the
+// pages show.
 //
 // A world that breaks a promise is reduced (fewer faults, nodes, workers, less time) and printed as a command that
 // replays it and prints what happens:

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"lessor"
 )
 
 // faults is the present state of the faults.
@@ -11,10 +13,14 @@ type faults struct {
 	downUntil, hangUntil, fullUntil, loopUntil time.Duration
 	commits                                    float64 // the share of commits that fail
 	faultAt                                    time.Duration
+	clock                                      lessor.Instant // the latest that the database's showed until then
 }
 
 // noteFault notes a fault that lasts for a time from now on.
-func (w *world) noteFault(d time.Duration) { w.faults.faultAt = max(w.faults.faultAt, w.now+d) }
+func (w *world) noteFault(d time.Duration) {
+	w.faults.faultAt = max(w.faults.faultAt, w.now+d)
+	w.faults.clock = max(w.faults.clock, w.clock().Add(w.faults.faultAt-w.now))
+}
 
 // noFaultFor reports whether there was no fault for a time.
 func (w *world) noFaultFor(d time.Duration) bool {
@@ -137,6 +143,7 @@ func (w *world) setClock() {
 		step = -step
 	}
 	w.offset += step
+	w.noteFault(0)
 	w.known.clockSet()
 	w.trace.say(w, "fault", "set clock", step.String())
 }
@@ -178,7 +185,8 @@ func (w *world) stopAll(long time.Duration) bool {
 
 // heal ends all faults, and wakes everybody.
 func (w *world) heal() {
-	w.faults = faults{faultAt: w.now}
+	w.faults = faults{faultAt: w.now, clock: w.faults.clock}
+	w.noteFault(0)
 	for _, n := range w.nodes {
 		n.pausedUntil, n.doomed = 0, 0
 	}

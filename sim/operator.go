@@ -58,10 +58,10 @@ func (o *operator) envelope(id string) lessor.Envelope {
 	}
 	if o.chance(50) {
 		e.CatchUp = new([]string{"latest", "none", "all"}[o.random.IntN(3)])
-		e.CatchUpWindowSeconds = new(int64(30 + o.random.IntN(600)))
+		e.CatchUpWindowSeconds = new(int64(max(0, o.random.IntN(700)-70)))
 	}
 	if o.chance(20) {
-		e.JitterSeconds = new(int64(1 + o.random.IntN(10)))
+		e.JitterSeconds = new([]int64{1, 10, 90, 400}[o.random.IntN(4)])
 	}
 	if o.chance(10) {
 		e.IsEnabled = new(false)

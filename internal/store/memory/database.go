@@ -144,7 +144,8 @@ func (d *Database) Promote() {
 	d.timeline++
 }
 
-// Deadlocks counts the transactions that were refused because they waited in a circle. There should be none.
+// Deadlocks counts the transactions that were refused because they waited in a circle, each knowing of the others. There
+// should be none.
 func (d *Database) Deadlocks() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -30,7 +30,7 @@ var errOthers = fmt.Errorf("%w: another node came between", scheduler.ErrAgain)
 // commit sends the commit of t.
 func (t *tx) commit() (*flight, error) {
 	if t.guard && t.gated {
-		t.guard = false // from here on the gate is waited for
+		t.guard, t.late = false, true // from here on the gate is waited for
 		err := t.do("gate", t.takeGate)
 		t.guard = true
 		if err != nil {

@@ -65,7 +65,9 @@ func (t *tx) acquire(l lock) error {
 			h.kill()
 			continue
 		case h.waitsFor(t):
-			t.db.deadlocks++
+			if !h.waitsLate() {
+				t.db.deadlocks++
+			}
 			return errDeadlock
 		case now-start > lockTimeout:
 			return fmt.Errorf("%w: another node has locked %s for too long", scheduler.ErrAgain, l.table)
@@ -100,6 +102,14 @@ func (t *tx) waitsFor(o *tx) bool {
 		}
 	}
 	return false
+}
+
+// waitsLate reports whether a guarded transaction is among those for which t waits, or is t. It was decided in the
+// belief that no other node would come.
+func (t *tx) waitsLate() bool {
+	for ; t != nil && !t.late; t = t.waits {
+	}
+	return t != nil
 }
 
 // release gives the locks back: a lock that was taken over from a commit on its way goes back to that commit.

@@ -18,6 +18,7 @@ type tx struct {
 	base      rules.Serving
 	gated     bool
 	guard     bool // it fails if another node has written
+	late      bool // it is guarded and takes the gate, after rows
 	locks     []heldLock
 	waits     *tx // for which it waits now
 	activeAt  time.Duration
