@@ -53,7 +53,7 @@
 // those that are in force at the commit.
 //
 // Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, no
-// two transactions may wait for each other, and nothing may panic. P12 has a test of its own (TestTenantsGetEqualShares),
+// two transactions may wait for each other, nothing may panic. P12 has a test of its own (TestTenantsGetEqualShares),
 // and so have large jobs (TestLargeJobsGetTheirTurn): both need more work than the workers can do. What is not
 // simulated: HTTP, SQL, disks, and nodes of another release. Package chaos has those. So of package rules the simulator
 // does not reach what others call: CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the
