@@ -35,6 +35,7 @@ type Printer struct {
 
 	mu   sync.Mutex // held while a part is on its way: there is one at a time
 	outs []*out
+	most int                 // bytes of a call: fewer once a gateway before the server refused so many
 	keep lessor.OutputAnswer // its OK says that a server took output: an older one would refuse it in a heartbeat
 	off  error               // why nothing more is sent
 }
@@ -48,7 +49,7 @@ type out struct {
 // New returns a Printer for the attempt under a lease.
 func New(c *client.Client, lease lessor.LeaseID, worker string) *Printer {
 	return &Printer{
-		client: c, lease: lease, worker: worker,
+		client: c, lease: lease, worker: worker, most: lessor.MaxOutputCall,
 		keep: lessor.OutputAnswer{HeadBytes: lessor.MaxOutputChunk, TailBytes: lessor.MaxOutputCall},
 	}
 }
@@ -120,12 +121,15 @@ func (p *Printer) send(ctx context.Context) (more bool, err error) {
 	if p.off != nil {
 		return false, p.off
 	}
-	chunks, size := p.pending(lessor.MaxOutputCall)
+	chunks, size := p.pending(p.most)
 	if size == 0 {
 		return false, nil
 	}
 	answer, err := p.client.Print(ctx, p.lease, lessor.OutputReport{WorkerID: &p.worker, Chunks: chunks})
 	switch {
+	case lessor.CodeOf(err) == lessor.CodePayloadTooLarge && p.most > lessor.MaxOutputBeat:
+		p.most /= 2
+		return true, nil
 	case err == nil && answer.TailBytes == 0:
 		err = errOff
 		fallthrough

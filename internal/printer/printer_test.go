@@ -24,12 +24,17 @@ type server struct {
 	calls int
 	next  []int // statuses of the next calls; 0 takes the output and loses the answer
 	tail  int64
+	most  int64 // what a gateway before the server lets through; 0 = all
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
+	if s.most > 0 && r.ContentLength > s.most {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	}
 	status := http.StatusOK
 	if len(s.next) > 0 {
 		status, s.next = s.next[0], s.next[1:]
@@ -117,6 +122,22 @@ func TestFlushSendsEverythingOnce(t *testing.T) {
 	}
 }
 
+// TestOutputFitsThroughAGateway: a gateway lets less through than the server would take.
+func TestOutputFitsThroughAGateway(t *testing.T) {
+	for most, want := range map[int64]bool{100_000: true, 10: false} {
+		s, p, out, _ := begin(t, 1<<20)
+		s.most = most
+		text := random(900_000)
+		_, _ = out.Write(text)
+		if err := p.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Equal(s.text(lessor.Stdout, 0), text); got != want || s.calls > 40 {
+			t.Errorf("through %d bytes all output went: %v, in %d calls; want %v", most, got, s.calls, want)
+		}
+	}
+}
+
 // TestMiddleIsNotSent prints more than the server keeps before the first call.
 func TestMiddleIsNotSent(t *testing.T) {
 	const tail = 100_000
@@ -196,9 +217,7 @@ func TestSmallOutputRidesOnAHeartbeat(t *testing.T) {
 // TestCallsKeepTheirPace prints all the time for ten seconds.
 func TestCallsKeepTheirPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := &Buffer{}
-		p, calls := &Printer{keep: lessor.OutputAnswer{TailBytes: 1 << 20}}, 0
-		p.Add(lessor.Stdout, out)
+		out, calls := &Buffer{}, 0
 		c, err := client.New(client.Config{Server: "http://test", HTTP: &http.Client{
 			Transport: roundTrip(func(*http.Request) *http.Response {
 				calls++
@@ -210,7 +229,8 @@ func TestCallsKeepTheirPace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.client = c
+		p := New(c, lessor.LeaseID{}, "w")
+		p.Add(lessor.Stdout, out)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*Interval+Interval/2)
 		defer cancel()
 		var printing sync.WaitGroup
