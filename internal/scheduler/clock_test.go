@@ -167,7 +167,7 @@ func TestDatabaseClockSteps(t *testing.T) {
 		for _, g := range silent {
 			// half a second for a busy machine
 			if end := ends[g.Lease.ID]; end < cfg.TTL-time.Second || end-stalled > cfg.TTL+2500*time.Millisecond {
-				t.Errorf("after a step to %v a silent lease of %v ended after %v (0 = never), of which %v were stalls: "+
+				t.Errorf("after a step to %v a silent lease of %v ended after %v (0 = never), %v of it stalls: "+
 					"want within 2 s of its ttl", step, cfg.TTL, end, stalled)
 			}
 		}

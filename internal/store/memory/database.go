@@ -144,7 +144,7 @@ func (d *Database) Promote() {
 	d.timeline++
 }
 
-// Deadlocks counts the transactions that were refused because they waited in a circle, each knowing of the others. There
+// Deadlocks counts the transactions that were refused because they waited in a circle of which none was guarded. There
 // should be none.
 func (d *Database) Deadlocks() int {
 	d.mu.Lock()
