@@ -321,7 +321,12 @@ func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 	s.alone(t, ids)
 	was := s.stream.n
 	gate.take()
-	zeroth, _ := beat(0, nil)
+	zeroth, alone := beat(0, nil)
+	if !alone {
+		giveGate()
+		wrong("the node does not believe it is alone")
+		return time.Since(start), err
+	}
 	awaitWaiting(t, url, 1)
 	go next.take()
 	if c.atLease {
