@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
@@ -90,169 +89,96 @@ func TestFailureFailsTheNextTransaction(t *testing.T) {
 	}
 }
 
-// beat sends the heartbeats of leases, and returns whether the store believed it was alone.
-func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alone bool) {
-	t.Helper()
-	return s.beatAnd(t, ids, nil)
-}
-
-// beatAnd is beat with a call of besides, which may be nil, before it asks for the gate.
-func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) (
-	wait func() error, alone bool,
-) {
-	t.Helper()
-	wait, alone, err := s.tryBeat(t, ids, besides)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return wait, alone
-}
-
-// tryBeat is beatAnd that may fail.
-func (s *Store) tryBeat(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) (
-	wait func() error, alone bool, err error,
-) {
-	t.Helper()
-	wait, err = s.Send(t.Context(), scheduler.Sole, func(sent scheduler.Tx) error {
-		alone = sent.(*tx).guard
-		held, err := sent.Leases(t.Context(), ids)
-		if err != nil {
-			return err
-		}
-		var saved []*rules.Held
-		for _, h := range held {
-			if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, sent.Now(), sent.Serving()); err != nil {
-				return err
-			}
-			saved = append(saved, h)
-		}
-		err = sent.SaveLeases(t.Context(), saved)
-		if besides != nil {
-			err = errors.Join(err, besides(sent))
-		}
-		return errors.Join(err, sent.Gate(t.Context()))
-	})
-	return wait, alone, err
-}
-
-// alone makes a store believe that it is alone: the store reads all changes, serves, and reads the time.
-func (s *Store) alone(t *testing.T, ids []lessor.LeaseID) {
-	t.Helper()
-	follow(t, s, scheduler.Position{})
-	if _, err := s.Serve(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Update(t.Context(), func(tx scheduler.Tx) error {
-		_, seqs := tx.Seqs(t.Context(), 1)
-		_, leases := tx.Leases(t.Context(), ids)
-		return errors.Join(seqs, leases)
-	}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestGuardFailsTheCommitIfAnotherNodeWrote cancels a lease on another node, before or while a node that believes it is
 // alone sends the heartbeat of that lease. The heartbeat, which does not know of the cancel, must not commit.
 func TestGuardFailsTheCommitIfAnotherNodeWrote(t *testing.T) {
-	for _, c := range []string{"nobody else", "before", "while"} {
-		t.Run(c, func(t *testing.T) {
-			url := pool.Database(t)
-			s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
-			ids := leaseJobs(t, s, 3)
-			cancel := func(between func()) {
-				err := other.Update(t.Context(), func(tx scheduler.Tx) error {
-					held, err := tx.Leases(t.Context(), ids[:1])
-					if err != nil {
-						return err
-					}
-					between()
-					held[ids[0]].CancelAt = 1
-					return tx.SaveLeases(t.Context(), []*rules.Held{held[ids[0]]})
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-			s.alone(t, ids)
-			var wait func() error
-			beat := func() {
-				var alone bool
-				if wait, alone = s.beat(t, ids); !alone {
-					t.Fatal("the store does not believe it is alone")
-				}
-			}
-			switch c {
-			case "nobody else":
-				beat()
-			case "before":
-				cancel(func() {})
-				beat()
-			case "while":
-				cancel(beat)
-			}
-			err := wait()
-			if want := c != "nobody else"; errors.Is(err, scheduler.ErrAgain) != want || !want && err != nil {
-				t.Errorf("got error %v, want ErrAgain: %v", err, want)
-			}
-			cancelled := 0
-			readAll(t, url, "select 1 from lease where cancel_at = 1", func([][]byte) { cancelled++ })
-			if c != "nobody else" && cancelled != 1 {
-				t.Errorf("%d leases are cancelled, want 1: the change of the other node is lost", cancelled)
-			}
+	for _, when := range []string{"never", "before", "while"} {
+		t.Run(when, func(t *testing.T) {
+			undisturbed(t, func() (time.Duration, error) { return beatBesideACancel(t, when) })
 		})
 	}
+}
+
+// beatBesideACancel sends a heartbeat on a node that believes it is alone. Another node cancels the lease never, before
+// or while it does so.
+func beatBesideACancel(t *testing.T, when string) (took time.Duration, err error) {
+	t.Helper()
+	url := pool.Database(t)
+	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+	ids := leaseJobs(t, s, 3)
+	cancel := func(between func()) error {
+		return other.Update(t.Context(), func(tx scheduler.Tx) error {
+			held, err := tx.Leases(t.Context(), ids[:1])
+			if err != nil {
+				return err
+			}
+			between()
+			held[ids[0]].CancelAt = 1
+			return tx.SaveLeases(t.Context(), []*rules.Held{held[ids[0]]})
+		})
+	}
+	start := time.Now()
+	s.alone(t, ids)
+	var wait func() error
+	beat := func() { wait, err = s.beatAlone(t, ids, nil) }
+	var cancelled error
+	switch when {
+	case "never":
+		beat()
+	case "before":
+		cancelled = cancel(func() {})
+		beat()
+	case "while":
+		cancelled = cancel(beat)
+	}
+	if err == nil {
+		err = wait()
+	}
+	took = time.Since(start)
+	if cancelled != nil {
+		return took, cancelled
+	}
+	if refused := when != "never"; errors.Is(err, scheduler.ErrAgain) != refused || !refused && err != nil {
+		return took, fmt.Errorf("got error %w, want ErrAgain: %v", err, refused)
+	}
+	count := 0
+	readAll(t, url, "select 1 from lease where cancel_at = 1", func([][]byte) { count++ })
+	if when != "never" && count != 1 {
+		t.Errorf("%d leases are cancelled, want 1: the change of the other node is lost", count)
+	}
+	return took, nil
 }
 
 // TestGuardedLockFailsAfterOthersWrote locks a lease that another node has granted, on a node that believes it is
 // alone. The store must not answer that there are no changes, since the lease came with one.
 func TestGuardedLockFailsAfterOthersWrote(t *testing.T) {
-	url := pool.Database(t)
-	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
-	s.alone(t, nil)
-	ids := leaseJobs(t, other, 1)
-	_, err := s.Send(t.Context(), scheduler.Sole, func(sent scheduler.Tx) error {
-		if !sent.(*tx).guard {
-			t.Fatal("the store does not believe it is alone")
+	undisturbed(t, func() (time.Duration, error) {
+		url := pool.Database(t)
+		s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+		start := time.Now()
+		s.alone(t, nil)
+		ids := leaseJobs(t, other, 1)
+		_, err := s.Send(t.Context(), scheduler.Sole, func(sent scheduler.Tx) error {
+			if !sent.(*tx).guard {
+				return errNotAlone
+			}
+			if held, err := sent.Leases(t.Context(), ids); err != nil || held[ids[0]] == nil {
+				return fmt.Errorf("the lease of the other node: %v, error %w; want it found", held[ids[0]], err)
+			}
+			_, err := sent.Changes(t.Context(), scheduler.Position{})
+			return err
+		})
+		if errors.Is(err, scheduler.ErrAgain) {
+			return time.Since(start), nil
 		}
-		if held, err := sent.Leases(t.Context(), ids); err != nil || held[ids[0]] == nil {
-			t.Fatalf("the lease of the other node: %v, error %v; want it found", held[ids[0]], err)
-		}
-		_, err := sent.Changes(t.Context(), scheduler.Position{})
-		return err
+		return time.Since(start), fmt.Errorf("got error %w, want %w", err, scheduler.ErrAgain)
 	})
-	if !errors.Is(err, scheduler.ErrAgain) {
-		t.Errorf("got error %v, want %v", err, scheduler.ErrAgain)
-	}
-}
-
-// prepareBoth prepares all statements on both connections.
-func (s *Store) prepareBoth(t *testing.T, ids []lessor.LeaseID) {
-	t.Helper()
-	for range 3 {
-		s.alone(t, ids)
-		first, _ := s.beat(t, ids)
-		second, _ := s.beat(t, ids)
-		if err := errors.Join(first(), second()); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // TestHeartbeatOfASoleNodeIsOneRoundTrip counts the writes to the network.
 func TestHeartbeatOfASoleNodeIsOneRoundTrip(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
-	var w link
-	w.through(s)
-	ids := leaseJobs(t, s, 3)
-	s.prepareBoth(t, ids)
-	before := w.count()
-	wait, alone := s.beat(t, ids)
-	if err := wait(); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.count() - before; got != 1 || !alone {
-		t.Errorf("a heartbeat made %d round trips, want 1; alone: %v", got, alone)
-	}
+	s.wantOneRoundTrip(t, leaseJobs(t, s, 3), nil)
 }
 
 // TestPendingTransactionsCommitInTheirOrder sends a transaction while the one before waits in the server. The first
@@ -270,16 +196,7 @@ func TestPendingTransactionsCommitInTheirOrder(t *testing.T) {
 		"the first fails":           {besides: moveNothing, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for tries := 10; ; tries-- {
-				took, err := c.send(t)
-				if err == nil {
-					return
-				}
-				if took < guardFor || tries == 0 { // longer, and a node does not decide without reading
-					t.Fatal(err)
-				}
-				t.Logf("once more, since the machine took %v: %v", took, err)
-			}
+			undisturbed(t, func() (time.Duration, error) { return c.send(t) })
 		})
 	}
 }
@@ -308,24 +225,23 @@ func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 	if c.atLease {
 		next = newHolder(t, url, "begin; select 1 from lease where id = '"+ids[1].String()+"' for update")
 	}
-	beat := func(id int, besides func(scheduler.Tx) error) (wait func() error, alone bool) {
-		wait, alone, failed := s.tryBeat(t, ids[id:id+1], besides)
+	beat := func(id int, besides func(scheduler.Tx) error) (wait func() error) {
+		wait, failed := s.beatAlone(t, ids[id:id+1], besides)
 		if failed != nil {
-			return func() error { return failed }, alone
+			return func() error { return failed }
 		}
-		return wait, alone
+		return wait
 	}
 	giveGate := sync.OnceFunc(gate.give)
-	s.prepareBoth(t, ids)
+	s.prepareBoth(t, ids, nil)
 	start := time.Now()
 	s.alone(t, ids)
 	was := s.stream.n
 	gate.take()
-	zeroth, alone := beat(0, nil)
-	if !alone {
+	zeroth, failed := s.beatAlone(t, ids[:1], nil)
+	if failed != nil {
 		giveGate()
-		wrong("the node does not believe it is alone")
-		return time.Since(start), err
+		return time.Since(start), failed
 	}
 	awaitWaiting(t, url, 1)
 	go next.take()
@@ -334,7 +250,7 @@ func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 	} else {
 		awaitWaiting(t, url, 2) // it waits behind the zeroth
 	}
-	first, _ := beat(1, func(tx scheduler.Tx) error {
+	first := beat(1, func(tx scheduler.Tx) error {
 		giveGate() // the first has begun and waits for the zeroth
 		if c.besides == nil {
 			return nil
@@ -343,9 +259,9 @@ func (c *pendingPair) send(t *testing.T) (took time.Duration, err error) {
 	})
 	giveGate() // if the first has not begun
 	<-next.taken
-	second, alone := beat(2, nil)
-	if len(s.flights) != 2 || s.flights[0].over() || !alone {
-		wrong("%d transactions are pending, want 2, the first not over; alone: %v", len(s.flights), alone)
+	second := beat(2, nil)
+	if len(s.flights) != 2 || s.flights[0].over() {
+		wrong("%d transactions are pending, want 2, the first not over", len(s.flights))
 	}
 	if c.between {
 		if err := write(t.Context(), other, "between", nil); err != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,24 +11,16 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// errStalled: so much time has passed since the node read the clock that it no longer believes it is alone.
-var errStalled = errors.New("the machine has stalled")
-
 // inParts makes a busy node send a transaction in parts: the heartbeat of ids[0], and what besides does. It returns the
 // error of the commit.
 func inParts(t *testing.T, s *Store, ids []lessor.LeaseID, besides func(scheduler.Tx) error) error {
 	t.Helper()
-	s.prepareBoth(t, ids)
+	s.prepareBoth(t, ids, nil)
 	for range 20 {
 		s.alone(t, ids)
-		wait, _, err := s.tryBeat(t, ids[:1], func(sent scheduler.Tx) error {
-			if !sent.(*tx).guard {
-				return errStalled
-			}
-			return besides(sent)
-		})
+		wait, err := s.beatAlone(t, ids[:1], besides)
 		switch {
-		case errors.Is(err, errStalled):
+		case errors.Is(err, errNotAlone):
 			continue
 		case err != nil:
 			t.Fatal(err)
@@ -125,21 +118,29 @@ func TestSoleNodeGivesWayToTheHolderOfTheGate(t *testing.T) {
 	readAll(t, url, "do $$ begin execute "+
 		"format('alter database %I set deadlock_timeout = 60000', current_database()); end $$", nil)
 	cfg := patient(url)
-	cfg.GateTimeout = 300 * time.Millisecond
+	cfg.GateTimeout = 2 * time.Second // long enough to see it wait
 	s := openAt(t, cfg)
 	ids := leaseJobs(t, s, 2)
-	s.prepareBoth(t, ids)
-	s.alone(t, ids)
-	other := newHolder(t, url, takeGate)
-	other.take()
-	wait, alone := s.beat(t, ids)
-	awaitWaiting(t, url, 1)
-	other.exec("set local statement_timeout = '10s'; select 1 from lease" +
-		" where id = '" + ids[0].String() + "' for update")
-	other.give()
-	if err := wait(); !errors.Is(err, scheduler.ErrAgain) || !alone {
-		t.Errorf("got error %v, want %v; alone: %v", err, scheduler.ErrAgain, alone)
-	}
+	s.prepareBoth(t, ids, nil)
+	undisturbed(t, func() (time.Duration, error) {
+		other := newHolder(t, url, takeGate)
+		start := time.Now()
+		s.alone(t, ids)
+		other.take()
+		wait, err := s.beatAlone(t, ids, nil)
+		if err != nil {
+			other.give()
+			return time.Since(start), err
+		}
+		awaitWaiting(t, url, 1)
+		other.exec("set local statement_timeout = '10s'; select 1 from lease" +
+			" where id = '" + ids[0].String() + "' for update")
+		other.give()
+		if err := wait(); !errors.Is(err, scheduler.ErrAgain) {
+			return time.Since(start), fmt.Errorf("got error %w, want %w", err, scheduler.ErrAgain)
+		}
+		return time.Since(start), nil
+	})
 }
 
 // TestBusyNodeBeginsAtOnce: a busy node also sends a transaction in parts if no commit is pending, so that the next
@@ -151,14 +152,19 @@ func TestBusyNodeBeginsAtOnce(t *testing.T) {
 		leases int
 		held   bool
 	}{{1, false}, {busyFrom, true}} {
-		s.prepareBoth(t, ids[:c.leases])
-		s.alone(t, ids[:c.leases])
-		wait, _ := s.beat(t, ids[:c.leases])
-		if got := s.flights[0].held; got != c.held {
-			t.Errorf("after transactions with %d leases the order lock is held: %v, want %v", c.leases, got, c.held)
-		}
-		if err := wait(); err != nil {
-			t.Error(err)
-		}
+		s.prepareBoth(t, ids[:c.leases], nil)
+		undisturbed(t, func() (time.Duration, error) {
+			start := time.Now()
+			s.alone(t, ids[:c.leases])
+			wait, err := s.beatAlone(t, ids[:c.leases], nil)
+			if err != nil {
+				return time.Since(start), err
+			}
+			if got := s.flights[0].held; got != c.held {
+				t.Errorf("after transactions with %d leases the order lock is held: %v, want %v", c.leases, got, c.held)
+			}
+			err = wait()
+			return time.Since(start), err
+		})
 	}
 }

@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -13,35 +15,16 @@ import (
 // TestNewRequestIsOneRoundTrip counts the writes to the network for requests that were granted nothing before.
 func TestNewRequestIsOneRoundTrip(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
-	var w link
-	w.through(s)
-	ids := leaseJobs(t, s, 3)
 	asked := 0
-	ask := func() (func() error, bool) {
-		return s.beatAnd(t, ids, func(tx scheduler.Tx) error {
-			asked++
-			found, err := tx.Requested(t.Context(), []scheduler.RequestRef{requestNo(asked)})
-			if len(found) > 0 {
-				t.Errorf("a new request has the leases %v, want none", found)
-			}
-			return err
-		})
+	ask := func(tx scheduler.Tx) error {
+		asked++
+		found, err := tx.Requested(t.Context(), []scheduler.RequestRef{requestNo(asked)})
+		if len(found) > 0 {
+			t.Errorf("a new request has the leases %v, want none", found)
+		}
+		return err
 	}
-	s.prepareBoth(t, ids)
-	first, _ := ask()
-	second, _ := ask()
-	if err := errors.Join(first(), second()); err != nil {
-		t.Fatal(err)
-	}
-	s.alone(t, ids)
-	before := w.count()
-	wait, alone := ask()
-	if err := wait(); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.count() - before; got != 1 || !alone {
-		t.Errorf("a request made %d round trips, want 1; alone: %v", got, alone)
-	}
+	s.wantOneRoundTrip(t, leaseJobs(t, s, 3), ask)
 }
 
 // requestNo returns the n-th request of a worker.
@@ -56,38 +39,50 @@ func TestRepeatedRequestIsFound(t *testing.T) {
 	s := openAt(t, Config{URL: url})
 	ids := leaseJobs(t, s, 1)
 	readAll(t, url, "update lease set request_id = '1' returning 1", func([][]byte) {})
-	ask := func(s *Store, alone bool) (found map[scheduler.RequestRef][]*rules.Held, err error) {
-		ask := func(sent scheduler.Tx) (err error) {
-			if sent.(*tx).guard != alone {
-				t.Fatalf("the store believes it is alone: %v, want %v", !alone, alone)
-			}
-			found, err = sent.Requested(t.Context(), []scheduler.RequestRef{requestNo(1)})
-			return err
-		}
-		if !alone {
-			return found, s.Update(t.Context(), ask)
-		}
-		wait, err := s.Send(t.Context(), scheduler.Sole, ask)
-		if err == nil {
-			err = wait()
-		}
-		return found, err
-	}
 	next := openAt(t, Config{URL: url})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	next.alone(t, nil)
-	if found, err := ask(next, true); !errors.Is(err, scheduler.ErrAgain) {
-		t.Errorf("a node that does not know of the grant: %v, error %v; want %v", found, err, scheduler.ErrAgain)
+	ask := func(alone bool, want error) (held []*rules.Held) {
+		undisturbed(t, func() (time.Duration, error) {
+			start := time.Now()
+			next.alone(t, nil)
+			found, err := next.repeatRequest(t, alone)
+			held = found[requestNo(1)]
+			if errors.Is(err, want) {
+				return time.Since(start), nil
+			}
+			return time.Since(start), fmt.Errorf("alone %v: %v, error %w; want error %v", alone, held, err, want)
+		})
+		return held
 	}
+	ask(true, scheduler.ErrAgain) // the node does not know of the grant
 	for _, alone := range []bool{false, true} {
-		next.alone(t, nil)
-		found, err := ask(next, alone)
-		if held := found[requestNo(1)]; err != nil || len(held) != 1 || held[0].ID != ids[0] {
-			t.Errorf("alone %v: %v, error %v; want the lease %s", alone, found, err, ids[0])
+		if held := ask(alone, nil); len(held) != 1 || held[0].ID != ids[0] {
+			t.Errorf("alone %v: %v; want the lease %s", alone, held, ids[0])
 		}
 	}
+}
+
+// repeatRequest asks for the leases of request 1, on a node that believes it is alone or does not.
+func (s *Store) repeatRequest(t *testing.T, alone bool) (found map[scheduler.RequestRef][]*rules.Held, err error) {
+	t.Helper()
+	ask := func(sent scheduler.Tx) (err error) {
+		if alone && !sent.(*tx).guard {
+			return errNotAlone
+		}
+		found, err = sent.Requested(t.Context(), []scheduler.RequestRef{requestNo(1)})
+		return err
+	}
+	if !alone {
+		err = s.Update(t.Context(), ask)
+		return found, err
+	}
+	wait, err := s.Send(t.Context(), scheduler.Sole, ask)
+	if err == nil {
+		err = wait()
+	}
+	return found, err
 }
 
 // TestRequestIsKnownAsLongAsItsLease grants a request, forgets its lease, and ends it.
