@@ -181,9 +181,12 @@ func (t *tx) push() {
 	}
 	s := t.store
 	s.orders = max(1, s.orders+1)
-	t.order, t.unsent = s.orders, false
-	t.addOrder(t.order)
-	t.conn.Push()
+	t.unsent = false
+	t.addOrder(s.orders)
+	if t.conn.Pipelined() { // else the statement had to be prepared first, and is sent with the rest
+		t.order = s.orders
+		t.conn.Push()
+	}
 }
 
 // addOrder takes the lock with a number.

@@ -201,6 +201,33 @@ func TestPendingTransactionsCommitInTheirOrder(t *testing.T) {
 	}
 }
 
+// TestOrderLockIsNotHeldBeforeItIsSent: the first transaction that a connection sends in parts must prepare the
+// statement of the order lock. The lock does not count as held meanwhile: another session has it here.
+func TestOrderLockIsNotHeldBeforeItIsSent(t *testing.T) {
+	undisturbed(t, func() (time.Duration, error) {
+		url := pool.Database(t)
+		s := openAt(t, patient(url))
+		ids := leaseJobs(t, s, 1)
+		start := time.Now()
+		s.alone(t, ids)
+		s.usual = busyFrom // a busy node sends in parts
+		lock := newHolder(t, url, fmt.Sprintf("begin; select pg_advisory_xact_lock(%d, %d)",
+			int32(s.stream.id.Load()), s.orders+1))
+		lock.take()
+		wait, err := s.beatAlone(t, ids, nil)
+		if err != nil {
+			return time.Since(start), err
+		}
+		if f := s.flights[0]; f.held {
+			t.Errorf("order lock %d counts as held, want not", f.order)
+		}
+		awaitWaiting(t, url, 1)
+		lock.give()
+		err = wait()
+		return time.Since(start), err
+	})
+}
+
 // pendingPair says how two transactions are sent, of which the second does not wait for the first.
 type pendingPair struct {
 	atLease bool                     // the first waits for its lease
