@@ -125,10 +125,11 @@ func (s *Store) hasOrdered() bool {
 }
 
 // wantOneRoundTrip counts the writes to the network by a heartbeat of a node that believes it is alone.
-func (s *Store) wantOneRoundTrip(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) {
+func (s *Store) wantOneRoundTrip(t *testing.T, besides func(scheduler.Tx) error) {
 	t.Helper()
 	var w link
 	w.through(s)
+	ids := leaseJobs(t, s, 3)
 	s.prepareBoth(t, ids, besides)
 	undisturbed(t, func() (time.Duration, error) {
 		start := time.Now()

@@ -24,7 +24,7 @@ func TestNewRequestIsOneRoundTrip(t *testing.T) {
 		}
 		return err
 	}
-	s.wantOneRoundTrip(t, leaseJobs(t, s, 3), ask)
+	s.wantOneRoundTrip(t, ask)
 }
 
 // requestNo returns the n-th request of a worker.
