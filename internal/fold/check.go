@@ -2,6 +2,7 @@ package fold
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"lessor"
@@ -15,8 +16,25 @@ func (f *Fold) PlanCheck(id lessor.LeaseID, at lessor.Instant) { heap.Push(&f.ch
 // CheckNow makes the next commit check a lease that has lapsed.
 func (f *Fold) CheckNow(id lessor.LeaseID, now lessor.Instant) {
 	f.PlanCheck(id, now)
-	f.sweptAt = 0
+	f.restedAt = 0
 }
+
+// dropCheck forgets the check of a lease that has ended. Its place in the heap goes later, together with others.
+func (f *Fold) dropCheck(id lessor.LeaseID) {
+	f.unchecked[id] = struct{}{}
+	if len(f.unchecked) < dropFrom || len(f.unchecked) < len(f.checks)/2 {
+		return
+	}
+	f.checks = slices.DeleteFunc(f.checks, func(c check) bool {
+		_, ended := f.unchecked[c.id]
+		return ended
+	})
+	heap.Init(&f.checks)
+	clear(f.unchecked)
+}
+
+// dropFrom is the number of ended leases from which it pays to go through all checks.
+const dropFrom = 1024
 
 // planFollowed plans the check of a lease that another node granted. Right after the clock was set back the grant may
 // be from before.
@@ -42,18 +60,18 @@ func (f *Fold) NoteClock(now lessor.Instant) {
 		for i := range f.checks {
 			f.checks[i].at = min(f.checks[i].at, now) // the order stays
 		}
-		f.sweptAt, f.resetAt = min(f.sweptAt, now), now
+		f.sweptAt, f.restedAt, f.resetAt = min(f.sweptAt, now), min(f.restedAt, now), now
 	}
 	f.latest = now
 }
 
-// NextCheck returns when the next lease may be over, but not sooner than a quarter of the sweep after the last sweep,
-// so that leases which end one after the other share a commit.
+// NextCheck returns when the next lease may be over, but not sooner than a quarter of the sweep after the last sweep
+// that left nothing to check, so that leases which end one after the other share a commit.
 func (f *Fold) NextCheck(sweep time.Duration) (lessor.Instant, bool) {
 	if len(f.checks) == 0 {
 		return 0, false
 	}
-	return max(f.checks[0].at, f.sweptAt.Add(sweep/4)), true
+	return max(f.checks[0].at, f.restedAt.Add(sweep/4)), true
 }
 
 // CheckDue reports whether the check of a lease is due.
@@ -62,15 +80,27 @@ func (f *Fold) CheckDue(now lessor.Instant, sweep time.Duration) bool {
 	return ok && at <= now
 }
 
-// TakeChecks begins a sweep: it returns up to limit leases whose check is due, and the time since the sweep before.
+// TakeChecks begins a sweep: it returns up to limit leases whose check is due, and the time since the sweep before. The
+// next sweep follows after a pause, or at once if more are due.
 func (f *Fold) TakeChecks(now lessor.Instant, limit int) (ids []lessor.LeaseID, since time.Duration) {
 	for len(f.checks) > 0 && f.checks[0].at <= now && len(ids) < limit {
-		ids = append(ids, f.checks[0].id)
+		id := f.checks[0].id
 		heap.Pop(&f.checks)
+		if _, ended := f.unchecked[id]; ended {
+			delete(f.unchecked, id)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	if len(f.checks) == 0 || f.checks[0].at > now {
+		f.RestChecks(now)
 	}
 	since, f.sweptAt = now.Sub(f.sweptAt), now
 	return ids, since
 }
+
+// RestChecks begins the pause before the next sweep.
+func (f *Fold) RestChecks(now lessor.Instant) { f.restedAt = now }
 
 type check struct {
 	id lessor.LeaseID

@@ -28,15 +28,19 @@ type Fold struct {
 	lanes   map[rules.Lane]rules.LaneID // those that new jobs may be stored under
 	holders map[rules.Holder]Holding
 	checks  checkHeap
+	// unchecked are leases that have ended here whose checks are still in the heap.
+	unchecked map[lessor.LeaseID]struct{}
+
 	blocked blocks
 	strays  []stray // rows of no known lane, as far as the rebuild saw
 	inbox   inbox
 	packer  *packer // packs what the commit at work does, for other nodes; nil = there are none
 	woken   Woken
 
-	sweptAt lessor.Instant
-	latest  lessor.Instant // the last reading of the clock
-	resetAt lessor.Instant // when the clock was last found to have been set back
+	sweptAt  lessor.Instant // the last sweep
+	restedAt lessor.Instant // the last sweep that left nothing to check
+	latest   lessor.Instant // the last reading of the clock
+	resetAt  lessor.Instant // when the clock was last found to have been set back
 }
 
 // Holding is what one worker holds.
@@ -46,7 +50,7 @@ type Holding struct{ Leases, Units int }
 func New(policy func(lessor.TenantID) lanes.Policy) *Fold {
 	return &Fold{
 		Index: lanes.New(policy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[rules.Holder]Holding{},
-		inbox: inbox{}, blocked: newBlocks(), woken: Woken{All: true},
+		unchecked: map[lessor.LeaseID]struct{}{}, inbox: inbox{}, blocked: newBlocks(), woken: Woken{All: true},
 	}
 }
 
@@ -133,6 +137,7 @@ func (f *Fold) Grant(h *rules.Held, checkAt lessor.Instant) {
 // Free gives back what a lease held.
 func (f *Fold) Free(h *rules.Held) {
 	f.free(h)
+	f.dropCheck(h.ID)
 	if f.packer != nil {
 		f.packer.freed(h)
 	}

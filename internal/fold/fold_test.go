@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"lessor"
 	"lessor/internal/fold"
@@ -174,6 +175,48 @@ func TestClockThatWasSetBackMakesChecksDue(t *testing.T) {
 	a.NoteClock(noon - 3_600_000)
 	if !a.CheckDue(noon-3_600_000, 0) {
 		t.Error("no check is due after the clock was set back by an hour")
+	}
+}
+
+// TestSweepGoesOnWhileChecksAreDue: a pause follows only the sweep that leaves nothing to check.
+func TestSweepGoesOnWhileChecksAreDue(t *testing.T) {
+	a := newNode(1)
+	a.NoteClock(noon)
+	for i := range 5 {
+		a.PlanCheck(lessor.LeaseID{UUID: lessor.UUID{15: byte(i)}}, noon)
+	}
+	for now := noon; now < noon+3; now++ {
+		if !a.CheckDue(now, time.Second) {
+			t.Errorf("no check is due after %d sweeps of two, want one", now-noon)
+		}
+		a.TakeChecks(now, 2)
+	}
+	a.PlanCheck(lessor.LeaseID{}, noon)
+	if a.CheckDue(noon+251, time.Second) || !a.CheckDue(noon+252, time.Second) {
+		t.Error("the next sweep does not follow a quarter of a second after the last")
+	}
+}
+
+// TestLeasesThatEndedAreNotChecked: a sweep returns only leases that live, as far as the node knows.
+func TestLeasesThatEndedAreNotChecked(t *testing.T) {
+	a := newNode(1)
+	var live lessor.LeaseID
+	for i := range 5000 {
+		a.Enqueue(turn(1))
+		pick, _ := a.Index.Next(&lanes.Filter{Usable: 100})
+		h := &rules.Held{
+			ID: lessor.LeaseID{UUID: lessor.UUID{14: byte(i >> 8), 15: byte(i)}}, Turn: a.Index.Take(pick), Worker: "w",
+		}
+		if a.Grant(h, noon+60_000); i == 4000 {
+			live = h.ID
+		} else {
+			a.Free(h)
+		}
+	}
+	for _, want := range [][]lessor.LeaseID{{live}, nil} {
+		if ids, _ := a.TakeChecks(noon+60_000, 1); !slices.Equal(ids, want) {
+			t.Errorf("checks are due of %v, want of %v", ids, want)
+		}
 	}
 }
 

@@ -250,3 +250,32 @@ func TestLeaseEndsOnceInASweep(t *testing.T) {
 		w.noDrift()
 	})
 }
+
+// TestManyLeasesEndInTime: thousands of leases lapse at once, after thousands of jobs were completed whose leases would
+// have lapsed before.
+func TestManyLeasesEndInTime(t *testing.T) {
+	const silent, page = 24_000, 500
+	cfg := config()
+	cfg.TotalUnits = 2 * silent
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		w.lockKeys(10 * page)
+		for range silent / page {
+			subs := make([]lessor.Submission, page)
+			for i := range subs {
+				subs[i].Type = new("generic")
+			}
+			if _, err := w.SubmitBatch(w.ctx, anybody, subs); err != nil {
+				t.Fatal(err)
+			}
+			w.askMany("worker-1", func(r *lessor.LeaseRequest) { r.MaxLeases = new(int64(page)) })
+		}
+		if s, err := w.Status(w.ctx, anybody); err != nil || s.ActiveLeases != silent {
+			t.Fatalf("%d leases are active (%v), want %d", s.ActiveLeases, err, silent)
+		}
+		time.Sleep(62 * time.Second)
+		if s, err := w.Status(w.ctx, anybody); err != nil || s.ActiveLeases != 0 {
+			t.Errorf("%d leases are active two seconds after their end (%v), want none", s.ActiveLeases, err)
+		}
+		w.noDrift()
+	})
+}

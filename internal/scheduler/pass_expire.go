@@ -13,7 +13,7 @@ import (
 // massExpiry is the subject of the alert about the brake.
 const massExpiry = "leases"
 
-// sweepLimit bounds the leases looked at in one commit; the rest follow in the next.
+// sweepLimit bounds the leases looked at in one commit. The rest follow in the next, which comes at once.
 const sweepLimit = 2000
 
 // findSuspects returns the leases that seem to be over or must be corrected. It plans a later check of the others.
@@ -23,7 +23,9 @@ func (p *pass) findSuspects(ctx context.Context) (suspects []lessor.LeaseID, err
 		return nil, nil
 	}
 	ids, since := f.TakeChecks(p.now, sweepLimit)
-	p.sweptFor = since
+	if p.sweptFor = since; p.serving.LapsedAt != 0 {
+		f.RestChecks(p.now) // the brake bounds how many leases end in a sweep
+	}
 	leases, err := p.tx.Peek(ctx, ids)
 	if err != nil {
 		return nil, err
