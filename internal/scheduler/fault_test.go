@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -420,5 +421,26 @@ func TestConflictsAreRepeated(t *testing.T) {
 				"%d conflicts were reported as repeated and %d as failed, want five times as many", repeated, failed,
 			)
 		}
+	})
+}
+
+// TestWaitingRequestEndsWhileTheStoreFails: a request that waits is refused when its time is up, although the store
+// fails, and says why.
+func TestWaitingRequestEndsWhileTheStoreFails(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		start, ended := time.Now(), make(chan error, 1)
+		go func() {
+			r := lessor.LeaseRequest{WorkerID: new("worker-1"), WaitMS: new(int64(5000))}
+			_, _, err := w.Request(w.ctx, anybody, r)
+			ended <- err
+		}()
+		synctest.Wait()
+		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
+		f.fail.Store(&full)
+		e := w.wantCode(<-ended, lessor.CodeUnavailable)
+		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second || !strings.Contains(e.Detail, "full") {
+			t.Errorf("the request ended after %v with %q, want after 5 s that the disk is full", took, e.Detail)
+		}
+		f.fail.Store(nil)
 	})
 }

@@ -42,6 +42,9 @@ func (l *loop) safely(do func() error) (wait time.Duration, err error) {
 		l.works = nil
 		if err != nil {
 			l.setStatus(l.now(), err)
+			if clock := l.now(); clock.Sub(l.parked.sweptAt) >= retryStore {
+				l.parked.sweep(clock, storeRefusal(err))
+			}
 			wait = retryStore
 		}
 	}()

@@ -144,12 +144,7 @@ const sweepParked = time.Second
 // one is over.
 func (p *parked) over(now lessor.Instant, clock time.Time) (ended []*requestCall, next lessor.Instant) {
 	if clock.Sub(p.sweptAt) >= sweepParked {
-		p.sweptAt = clock
-		p.each(func(r *requestCall) {
-			if r.abandoned() {
-				p.remove(r)
-			}
-		})
+		p.sweep(clock, nil)
 		for _, r := range p.ends {
 			r.until = min(r.until, now.Add(r.ask.Wait)) // the clock may have been set back
 		}
@@ -165,6 +160,20 @@ func (p *parked) over(now lessor.Instant, clock time.Time) (ended []*requestCall
 		next = p.ends[0].until
 	}
 	return ended, next
+}
+
+// sweep removes the requests whose caller has gone. If the store fails, it refuses those whose time is up with why.
+func (p *parked) sweep(clock time.Time, why error) {
+	p.sweptAt = clock
+	p.each(func(r *requestCall) {
+		switch {
+		case r.abandoned():
+			p.remove(r)
+		case why != nil && !clock.Before(r.ends):
+			p.remove(r)
+			r.answer(why)
+		}
+	})
 }
 
 // endHeap orders requests by when they are to be answered.

@@ -92,17 +92,17 @@ func (l *loop) wakeByTime() bool {
 
 // rest answers parked requests whose time is up, and returns after how long the next step is due.
 func (l *loop) rest() time.Duration {
-	if l.correction.due || l.wakeParked() {
-		return time.Millisecond // changes after the grants of this commit may concern parked requests
-	}
 	now := l.fold.Serving.LastBeat
-	next := now.Add(l.pace.Serve)
-	if l.parked.size > 0 && l.store.Shared() {
-		next = now.Add(l.pace.Follow)
-	}
 	ended, over := l.parked.over(now, l.now())
 	for _, r := range ended {
 		r.answer(nil)
+	}
+	if l.correction.due || l.wakeParked() {
+		return time.Millisecond // changes after the grants of this commit may concern parked requests
+	}
+	next := now.Add(l.pace.Serve)
+	if l.parked.size > 0 && l.store.Shared() {
+		next = now.Add(l.pace.Follow)
 	}
 	if over != 0 {
 		next = min(next, over)

@@ -59,7 +59,7 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 		return err
 	}
 	for _, c := range fresh {
-		c.until = p.now.Add(c.ask.Wait)
+		c.until, c.ends = p.now.Add(c.ask.Wait), p.l.now().Add(c.ask.Wait)
 		p.l.workers.asked(&c.caller, &c.ask, c.kind, p.now)
 		if err := r.serve(ctx, c, false); err != nil {
 			return err

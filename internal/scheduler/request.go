@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"lessor"
 	"lessor/internal/lanes"
@@ -21,6 +22,7 @@ type requestCall struct {
 	filter lanes.Filter
 	kind   string         // requests with equal filters have equal kinds
 	until  lessor.Instant // answer at the latest then; 0 = not yet set
+	ends   time.Time      // the same on the clock of the node, for when the store fails
 	got    int            // jobs taken for it in this round
 	left   int            // units it may still have in this round; 0 = any number
 	grants []lessor.Grant
