@@ -121,7 +121,7 @@ func (r *round) noneLeft(c *requestCall) bool {
 		}
 		// There is no job for a worker that holds a lease; others may have a unique one.
 		if choice, _ := r.turnFor(c, c.ask.MaxUnits, false); choice.Denial != nil {
-			r.denied[free] = choice.Denial
+			r.denied[free], lacks = choice.Denial, choice.Denial
 		}
 	}
 	r.p.l.parked.deny(c.group, lacks)

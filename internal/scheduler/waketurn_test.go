@@ -159,3 +159,32 @@ func TestBeginOfTheReserveWakesRequests(t *testing.T) {
 		}
 	})
 }
+
+// TestUniqueJobThatDoesNotFitIsGrantedWhenItDoes: a unique job needs more units than are free. A worker that holds a
+// lease waits before one that holds none. The latter gets the job when units become free.
+func TestUniqueJobThatDoesNotFitIsGrantedWhenItDoes(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits, cfg.ReserveUnits = 10, 0
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		w.submit(nil)
+		w.lease("holder", nil)
+		var others []lessor.Grant
+		for range 2 {
+			w.submit(func(s *lessor.Submission) { s.RequestedUnits = new(int64(4)) })
+			others = append(others, w.lease("other", nil))
+		}
+		w.poll(anybody, "holder", types("generic"))
+		synctest.Wait()
+		free := w.poll(anybody, "free", types("generic"))
+		synctest.Wait()
+		w.submit(func(s *lessor.Submission) { s.Unique, s.RequestedUnits = new(true), new(int64(6)) })
+		for _, g := range others {
+			time.Sleep(time.Second)
+			w.mustComplete(g, "completed")
+		}
+		time.Sleep(time.Second)
+		if free.Load() == nil {
+			t.Error("the unique job was not granted to the worker that holds no lease")
+		}
+	})
+}
