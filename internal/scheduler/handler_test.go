@@ -71,3 +71,32 @@ func TestRejectedJobsDoNotRaiseTheUnitsOfARequest(t *testing.T) {
 		w.noDrift()
 	})
 }
+
+// TestRejectedJobHoldsNothingBack: the schema refuses a job that has taken its lock, or the last unit. The request gets
+// the next job at once, although it was denied another one while the first counted.
+func TestRejectedJobHoldsNothingBack(t *testing.T) {
+	for name, edit := range map[string]func(*lessor.Submission){
+		"lock": func(s *lessor.Submission) { s.LockKey = new("the lock") },
+		"unit": func(*lessor.Submission) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config()
+			if name == "unit" {
+				cfg.TotalUnits, cfg.ReserveUnits = 1, 0
+			}
+			inWorld(t, cfg, func(t *testing.T, w *world) {
+				w.submit(func(s *lessor.Submission) { s.Type = new("mail.send"); edit(s) })
+				_, _, err := w.SetHandler(w.ctx, anybody, "mail.send", json.RawMessage(`{"required":["to"]}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				good := w.submit(edit)
+				grants, d := w.askMany("worker-1", func(r *lessor.LeaseRequest) { r.MaxLeases = new(int64(2)) })
+				if d != nil || len(grants) != 1 || grants[0].Job.ID != good.ID {
+					t.Errorf("granted %+v, %+v, want the job that the schema accepts", grants, d)
+				}
+				w.noDrift()
+			})
+		})
+	}
+}

@@ -30,7 +30,9 @@ func (r *round) lease(ctx context.Context) error {
 		if err := r.readSpecs(ctx); err != nil {
 			return err
 		}
-		lacking = r.rejectUnfit()
+		if lacking = r.rejectUnfit(); len(lacking) > 0 {
+			clear(r.denied) // the jobs that were rejected held locks, units and places under caps
+		}
 		for _, c := range lacking {
 			r.fill(c)
 		}
