@@ -121,9 +121,14 @@ func compareCaches(r *rapid.T, s *Store) {
 	}); err != nil {
 		r.Fatal(err)
 	}
+	for id, l := range s.lanes.lanes {
+		if lanes[*l] != id {
+			r.Fatalf("lane %+v is cached as %d and stored as %d", l, id, lanes[*l])
+		}
+	}
 	for l, id := range s.lanes.ids {
-		if lanes[l] != id || *s.lanes.lanes[id] != l {
-			r.Fatalf("lane %+v is cached as %d and stored as %d", l, id, lanes[l])
+		if *s.lanes.lanes[id] != l {
+			r.Fatalf("lane %+v has the number of %+v", l, s.lanes.lanes[id])
 		}
 	}
 	same(r, "leases by seq", s.leases.index.live, stored.index.live)
@@ -161,7 +166,7 @@ func same[T any](r *rapid.T, what string, cached, stored T) {
 func TestLaneCacheIsBounded(t *testing.T) {
 	s := openAt(t, Config{})
 	for i := range maxLanes - 5 {
-		s.lanes.put(rules.LaneID(i), rules.Lane{Type: "filler", Units: i})
+		s.lanes.register(rules.LaneID(maxLanes+i), rules.Lane{Type: "filler", Units: i})
 	}
 	lanes := make([]rules.Lane, 10)
 	for i := range lanes {
@@ -175,8 +180,8 @@ func TestLaneCacheIsBounded(t *testing.T) {
 		return ids
 	}
 	first := register()
-	if n := len(s.lanes.ids); n != 5 {
-		t.Errorf("%d lanes are cached, want the 5 that came after the cache was full", n)
+	if n, numbers := len(s.lanes.ids), len(s.lanes.lanes); n != 5 || numbers != 5 {
+		t.Errorf("%d lanes and %d numbers are cached, want the 5 that came after the cache was full", n, numbers)
 	}
 	if again := register(); !slices.Equal(first, again) {
 		t.Errorf("lanes that left the cache got the numbers %v, want %v as before", again, first)

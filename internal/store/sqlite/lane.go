@@ -25,7 +25,8 @@ const (
 	dropLane = "delete from lane where id = ? and notice = ? and id < (select max(id) from lane)"
 )
 
-// laneCache holds recently read or registered lanes, by content and by number.
+// laneCache holds recently read or registered lanes: by content only those that were registered, so that they are not
+// on notice, and by number all.
 type laneCache struct {
 	ids   map[rules.Lane]rules.LaneID
 	lanes map[rules.LaneID]*rules.Lane
@@ -36,10 +37,15 @@ func newLaneCache() *laneCache {
 }
 
 func (c *laneCache) put(id rules.LaneID, l rules.Lane) {
-	if len(c.ids) >= maxLanes {
+	if len(c.lanes) >= maxLanes {
 		c.clear()
 	}
-	c.ids[l], c.lanes[id] = id, &l
+	c.lanes[id] = &l
+}
+
+func (c *laneCache) register(id rules.LaneID, l rules.Lane) {
+	c.put(id, l)
+	c.ids[l] = id
 }
 
 func (c *laneCache) clear() {
@@ -89,7 +95,7 @@ func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
 		}
 		id = rules.LaneID(t.conn.LastInsertRowID())
 	}
-	t.store.lanes.put(id, *l)
+	t.store.lanes.register(id, *l)
 	return id, nil
 }
 

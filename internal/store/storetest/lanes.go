@@ -62,6 +62,23 @@ func unusedLanesAreRemoved(b *bed) {
 	b.jobLanes(job)
 }
 
+// registeredLaneLosesItsNotice reads a job whose lane is on notice, and then registers the lane.
+func registeredLaneLosesItsNotice(b *bed) {
+	job := b.queued()
+	b.reopen()
+	b.notice([]rules.LaneID{job.LaneID}, 7)
+	b.update(func(tx scheduler.Tx) error {
+		_, err := tx.SpecsAt(b.Context(), []rules.Turn{b.turnIn(tx, job.ID)})
+		return err
+	})
+	b.same("number of the lane", b.lanes([]rules.Lane{job.Lane}), []rules.LaneID{job.LaneID})
+	b.view(func(v scheduler.View) error {
+		noticed, err := v.NoticedLanes(b.Context())
+		b.same("notices", noticed, map[rules.LaneID]int64{})
+		return err
+	})
+}
+
 // jobLanes reads all jobs in pages of one.
 func (b *bed) jobLanes(jobs ...*rules.Spec) {
 	other := b.queued(func(s *rules.Spec) { s.Lane.Type = "another" })

@@ -100,6 +100,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Purge/LeavesOthersAlone", purgeLeavesOthers},
 		{"Purge/FreesTheKey", purgeFreesKey},
 		{"Lanes/RemovedAfterANotice", unusedLanesAreRemoved},
+		{"Lanes/RegisteredAfterANotice", registeredLaneLosesItsNotice},
 		{"Strip/ForgetsWhatIsLarge", stripForgetsWhatIsLarge},
 		{"Strip/GoesBackWithTheClock", stripGoesBackWithTheClock},
 		{"Serving/KeptWithTheCommit", servingKept},
