@@ -59,6 +59,9 @@ const (
 // formCohorts sets the RowRef of new jobs: the seq of the first job of its cohort, 0 for a job with a row of its own.
 // Jobs of a cohort have consecutive seqs and have only been submitted: they were never granted.
 func formCohorts(specs []*rules.Spec) {
+	for _, s := range specs { // a repeated transaction inserts the same specs with other seqs
+		s.RowRef = 0
+	}
 	for len(specs) > 0 {
 		n := 0
 		for n < min(cohortMax, len(specs)) && specs[n].RunAt == 0 && specs[n].ResumedFrom.IsZero() &&

@@ -23,7 +23,7 @@ func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves [
 		for i := range n {
 			seq := first + int64(i)
 			spec := &rules.Spec{
-				ID: lessor.JobID{UUID: lessor.UUID{1, byte(seq >> 8), byte(seq)}}, LaneID: lane,
+				ID: lessor.JobID{UUID: uuidAt(1, int(seq))}, LaneID: lane,
 				Seq: seq, MaxAttempts: 5,
 			}
 			specs = append(specs, spec)
@@ -148,5 +148,44 @@ func TestConsecutiveNewJobsFormACohort(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the jobs are in the cohorts %v, want %v", name, got, want)
 		}
+	}
+}
+
+// TestRepeatedInsertFormsNewCohorts: a transaction that is repeated inserts the same specs under other seqs, and
+// fewer of them, which share no row any more.
+func TestRepeatedInsertFormsNewCohorts(t *testing.T) {
+	s := openAt(t, Config{URL: pool.Database(t)})
+	ctx := t.Context()
+	specs := make([]*rules.Spec, cohortMin)
+	for i := range specs {
+		specs[i] = &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, i)}, MaxAttempts: 5}
+	}
+	insert := func(tx scheduler.Tx, specs []*rules.Spec) error {
+		lane, first, err := laneAndSeqs(ctx, tx, len(specs))
+		for i, spec := range specs {
+			spec.LaneID, spec.Seq = lane, first+int64(i)
+		}
+		return errors.Join(err, tx.Insert(ctx, specs))
+	}
+	if err := s.Update(ctx, func(tx scheduler.Tx) error {
+		return errors.Join(insert(tx, specs), errRefused)
+	}); !errors.Is(err, errRefused) {
+		t.Fatal(err)
+	}
+	if err := s.Update(ctx, func(tx scheduler.Tx) error {
+		fewer := specs[:cohortMin-1]
+		if err := insert(tx, fewer); err != nil {
+			return err
+		}
+		var moves []scheduler.Move
+		for _, spec := range fewer {
+			moves = append(moves, scheduler.Move{To: rules.InQueue, Turn: rules.Turn{
+				Job: spec.ID, Lane: spec.LaneID, Seq: spec.Seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(),
+				RowRef: spec.RowRef,
+			}})
+		}
+		return tx.Move(ctx, moves)
+	}); err != nil {
+		t.Errorf("the repetition with fewer jobs: %v", err)
 	}
 }
