@@ -64,6 +64,16 @@ func (s *stream) forget() {
 	s.last.Store(nil)
 }
 
+// raise notes that a change is in the database. That cannot wait for the next transaction: Serve looks for the last
+// change, and other nodes keep only that of a stream that they remove. A stream that was given up stays so.
+func (s *stream) raise(to last) {
+	for old := s.last.Load(); old != nil && old.stream == to.stream && old.n < to.n; old = s.last.Load() {
+		if s.last.CompareAndSwap(old, &to) {
+			return
+		}
+	}
+}
+
 // Publish implements scheduler.Tx.
 func (t *tx) Publish(_ context.Context, data []byte) error {
 	if t.err == nil && len(data) > 0 {

@@ -58,6 +58,9 @@ func (f *flight) read() {
 	default: // the connection was lost with the answer
 		f.resolve(err)
 	}
+	if f.used {
+		f.tx.store.stream.raise(last{f.stream, f.n})
+	}
 }
 
 // resolve finds out what became of a commit whose answer is lost because of why.
@@ -109,7 +112,7 @@ func (s *Store) awaitOldest() error {
 	<-f.done
 	s.flights = s.flights[1:]
 	if f.dead {
-		_ = f.tx.conn.Close() // the reason is known
+		s.abandon(f.tx.conn)
 	} else {
 		s.keep(f.tx.conn)
 	}
@@ -122,7 +125,6 @@ func (s *Store) awaitOldest() error {
 		}
 	case f.used && f.stream == s.stream.id.Load():
 		s.stream.n = f.n
-		s.stream.last.Store(&last{f.stream, f.n})
 	}
 	if f.err != nil {
 		s.epoch.Add(1) // whatever became of it

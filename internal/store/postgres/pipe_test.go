@@ -93,6 +93,30 @@ func TestFaultInAnEarlyPartChangesNothing(t *testing.T) {
 	}
 }
 
+// TestFaultReadBeforeTheCommitIsRepeated: a lease has ended on another node. This node reads the fault of an early
+// part because it must prepare a statement behind it. The caller must repeat, as when the fault is read later.
+func TestFaultReadBeforeTheCommitIsRepeated(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, patient(url))
+	ids := leaseJobs(t, s, busyFrom)
+	s.prepareBoth(t, ids, nil)
+	undisturbed(t, func() (time.Duration, error) {
+		start := time.Now()
+		s.alone(t, ids)
+		readAll(t, url, "delete from lease where id = '"+ids[0].String()+"'", nil)
+		wait, err := s.beatAlone(t, ids[:1], func(tx scheduler.Tx) error {
+			return tx.Note(t.Context(), []rules.Note{{Job: lessor.JobID{UUID: uuidAt(1, 1)}}})
+		})
+		ids = ids[1:] // for the next try
+		if err == nil {
+			err = fmt.Errorf("the transaction was sent and ended with %w, want it refused before", wait())
+		} else if errors.Is(err, scheduler.ErrAgain) {
+			err = nil
+		}
+		return time.Since(start), err
+	})
+}
+
 // TestIdleTimeoutEndsATransactionBetweenParts: a node that stops inside a transaction holds its locks no longer than
 // the idle time-out.
 func TestIdleTimeoutEndsATransactionBetweenParts(t *testing.T) {

@@ -227,6 +227,39 @@ func TestDroppedStreamIsReplaced(t *testing.T) {
 	}
 }
 
+// TestDroppedStreamIsNotTakenForALostChange: a node that was away for long looks for its last change before it
+// writes again. Other nodes have kept only that one.
+func TestDroppedStreamIsNotTakenForALostChange(t *testing.T) {
+	url := pool.Database(t)
+	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+	if err := write(t.Context(), s, "first", nil); err != nil {
+		t.Fatal(err)
+	}
+	wait, err := s.Send(t.Context(), scheduler.Sole, func(tx scheduler.Tx) error {
+		return errors.Join(tx.SaveSetting(t.Context(), "last", []byte("x")), tx.Publish(t.Context(), []byte("last")))
+	})
+	if err == nil {
+		err = wait()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, url, fmt.Sprintf("update stream set seen_at = seen_at - %d where id = %d",
+		deadAfter.Milliseconds(), s.stream.id.Load()), nil)
+	serving, err := other.Serve(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tidyAt(t, other, serving.LastBeat.Add(keepFor))
+	if _, err := s.Serve(t.Context(), false); err != nil {
+		t.Errorf("serve after a long absence: %v", err)
+	}
+	await(t, "a change is committed", func() bool { return write(t.Context(), s, "again", nil) == nil })
+	if why := s.WentBack(); why != "" {
+		t.Errorf("after a long absence the node reports that the database went back: %s", why)
+	}
+}
+
 // TestFencesPassAClockThatWasSetBack: the clock was ahead before this node came, and other nodes may have given fences
 // above that moment which are lost. The floor under fences must be above them.
 func TestFencesPassAClockThatWasSetBack(t *testing.T) {

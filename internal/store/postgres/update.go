@@ -96,7 +96,7 @@ func (s *Store) connect(ctx context.Context) (c *wire.Conn, reused bool, err err
 	}
 	if s.stream.id.Load() == 0 {
 		if err := s.newStream(c); err != nil {
-			_ = c.Close() // the reason is known
+			s.abandon(c)
 			return nil, reused, err
 		}
 	}
@@ -109,6 +109,13 @@ func (s *Store) writeLimits() wire.Limits {
 
 // keep stores a connection whose transaction has ended for the next one.
 func (s *Store) keep(c *wire.Conn) { s.writers = append(s.writers, c) }
+
+// abandon closes a connection that is of no more use. The database may have crashed, and may then give the block of
+// places again, if no commit came after its reservation.
+func (s *Store) abandon(c *wire.Conn) {
+	_ = c.Close() // the reason is known
+	s.seqs = seqs{}
+}
 
 // begin begins a transaction. It uses a new connection if those at hand have died.
 func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
@@ -139,7 +146,7 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 			if err = c.Send(); err == nil {
 				return t.begun()
 			}
-			_ = c.Close() // the reason is known
+			s.abandon(c)
 		}
 		if !reused || wire.Usable(err) {
 			return nil, err
@@ -200,7 +207,7 @@ func (t *tx) rollback(err error) {
 	if t.undo(err) {
 		t.store.keep(t.conn)
 	} else {
-		_ = t.conn.Close() // the reason is known
+		t.store.abandon(t.conn)
 	}
 }
 
@@ -233,8 +240,11 @@ func (t *tx) commit() (*flight, error) {
 	}
 	t.putGuard(f)
 	t.conn.Add(wire.Step{Verb: "commit", Stmt: commit, Tag: &f.tag})
-	if err := t.conn.Err(); err != nil { // nothing was sent
+	if err := t.conn.Err(); err != nil { // of an earlier part, or of a statement that could not be prepared
 		t.rollback(err)
+		if answered(err) {
+			err = t.suspect(err)
+		}
 		return nil, err
 	}
 	t.unsent = false
