@@ -438,7 +438,8 @@ func TestWaitingRequestEndsWhileTheStoreFails(t *testing.T) {
 		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
 		f.fail.Store(&full)
 		e := w.wantCode(<-ended, lessor.CodeUnavailable)
-		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second || !strings.Contains(e.Detail, "full") {
+		took := time.Since(start)
+		if took < 5*time.Second || took > 6*time.Second || !strings.Contains(e.Detail, "full") {
 			t.Errorf("the request ended after %v with %q, want after 5 s that the disk is full", took, e.Detail)
 		}
 		f.fail.Store(nil)

@@ -93,8 +93,8 @@ func (s *Store) beat(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.
 	})
 }
 
-// prepareBoth opens both connections and prepares all statements on them. Before that, a node does not send in parts and
-// does not always believe it is alone.
+// prepareBoth opens both connections and prepares all statements on them. Before that, a node does not send in parts
+// and does not always believe it is alone.
 func (s *Store) prepareBoth(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) {
 	t.Helper()
 	for range 30 {

@@ -52,7 +52,7 @@ func TestRepeatedRequestIsFound(t *testing.T) {
 			if errors.Is(err, want) {
 				return time.Since(start), nil
 			}
-			return time.Since(start), fmt.Errorf("alone %v: %v, error %w; want error %v", alone, held, err, want)
+			return time.Since(start), fmt.Errorf("alone %v: %v, error %w; want error %w", alone, held, err, want)
 		})
 		return held
 	}
