@@ -36,6 +36,7 @@ type Fold struct {
 	inbox   inbox
 	packer  *packer // packs what the commit at work does, for other nodes; nil = there are none
 	woken   Woken
+	called  []Called
 
 	sweptAt  lessor.Instant // the last sweep
 	restedAt lessor.Instant // the last sweep that left nothing to check

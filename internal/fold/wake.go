@@ -11,9 +11,6 @@ type Woken struct {
 	Freed   bool           // capacity became free
 	Turned  bool           // a job was queued or granted: another may be first now
 	Workers []rules.Holder // gave a lease back, or were granted one on another node
-	// Called are the leases whose workers must be notified. After a rebuild these are all that were asked to stop or
-	// that have messages, but none that were taken away.
-	Called []Called
 }
 
 // Called is a lease whose worker must be notified before its next heartbeat.
@@ -51,9 +48,17 @@ func (f *Fold) TakeWoken() Woken {
 	return w
 }
 
+// TakeCalled returns the leases whose workers must be notified since it was last called. After a rebuild these are all
+// that were asked to stop or that have messages, but none that were taken away.
+func (f *Fold) TakeCalled() []Called {
+	called := f.called
+	f.called = nil
+	return called
+}
+
 func (f *Fold) call(h *rules.Held, at lessor.Instant, why Why) {
-	if len(f.woken.Called) < maxWoken {
-		f.woken.Called = append(f.woken.Called, Called{h.ID, h.Holder(), h.Token, at, why})
+	if len(f.called) < maxWoken {
+		f.called = append(f.called, Called{h.ID, h.Holder(), h.Token, at, why})
 	}
 }
 

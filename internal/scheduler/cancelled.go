@@ -55,6 +55,9 @@ func (c *cancels) add(all []fold.Called, now lessor.Instant) {
 	}
 }
 
+// notify wakes the workers of the leases that the fold has called since the last commit.
+func (l *loop) notify() { l.cancels.add(l.fold.TakeCalled(), l.fold.Serving.LastBeat) }
+
 // take returns the worker's leases that have news, or only the one that ask names. If there are none, it returns a
 // channel that is closed when there is one. The caller calls leave when it stops waiting. A worker's token is shown
 // only those leases that were taken with it.

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -231,4 +232,28 @@ func (w *world) wantReached(act func(), want func(lessor.StoppedLeases, ...lesso
 	if took := (<-woken).Sub(start); took > 2*time.Second {
 		w.t.Errorf("woken after %v, want within 2 s", took)
 	}
+}
+
+// TestWorkerIsNotToldOfAnEndThatDidNotCommit revokes a lease, and the commit fails. The worker that waits must not hear
+// that its lease is over, because it lives.
+func TestWorkerIsNotToldOfAnEndThatDidNotCommit(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		w.submit(nil)
+		g := w.lease("worker-1", nil)
+		told := make(chan lessor.StoppedLeases)
+		go func() { told <- w.cancelled(anybody, "worker-1") }()
+		synctest.Wait()
+		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
+		f.commit.Store(&full)
+		w.wantCode(w.Revoke(w.ctx, anybody, g.Lease.ID, "test"), lessor.CodeUnavailable)
+		f.commit.Store(nil)
+		w.wantEnded(<-told)
+		w.mustBeat(g)
+		go func() { told <- w.cancelled(anybody, "worker-1") }()
+		synctest.Wait()
+		if err := w.Revoke(w.ctx, anybody, g.Lease.ID, "test"); err != nil {
+			t.Error(err)
+		}
+		w.wantEnded(<-told, g)
+	})
 }

@@ -225,6 +225,7 @@ func (l *loop) observe(p *pass, calls int, start time.Time, err error, again boo
 		return
 	}
 	l.waits.wake(p.toWake)
+	l.cancels.add(p.called, p.now)
 	l.retaining.ended.Add(int64(len(p.stats.Ended)))
 	for _, a := range p.alerts {
 		l.cfg.Alert(a)

@@ -92,6 +92,7 @@ func (l *loop) wakeByTime() bool {
 
 // rest answers parked requests whose time is up, and returns after how long the next step is due.
 func (l *loop) rest() time.Duration {
+	l.notify()
 	now := l.fold.Serving.LastBeat
 	ended, over := l.parked.over(now, l.now())
 	for _, r := range ended {

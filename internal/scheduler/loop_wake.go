@@ -24,7 +24,6 @@ const (
 func (l *loop) wakeParked() bool {
 	f, p := l.fold, &l.parked
 	woken := f.TakeWoken()
-	l.cancels.add(woken.Called, f.Serving.LastBeat)
 	if p.size == 0 {
 		f.Index.Opened(nil)
 		return false

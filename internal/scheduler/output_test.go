@@ -167,6 +167,36 @@ func TestOutputIsReadWhenItArrives(t *testing.T) {
 	})
 }
 
+// TestReaderOfOutputSeesTheEndOfEachAttempt: a reader that waits is answered when the lease is over, also if the job
+// goes on.
+func TestReaderOfOutputSeesTheEndOfEachAttempt(t *testing.T) {
+	inWorld(t, printing(), func(t *testing.T, w *world) {
+		for name, end := range map[string]func(lessor.Grant) error{
+			"fails": func(g lessor.Grant) error { return w.complete(g, "failed") },
+			"is released": func(g lessor.Grant) error {
+				r := lessor.Release{WorkerID: &g.Lease.WorkerID, DelayMS: new(int64(60_000))}
+				return w.Release(w.ctx, anybody, g.Lease.ID, r)
+			},
+		} {
+			job := w.submit(func(s *lessor.Submission) {
+				s.Backoff = &lessor.BackoffAsk{FirstMS: new(int64(60_000)), MaxMS: new(int64(60_000))}
+			})
+			g := w.lease("worker-1", nil)
+			w.mustPrint(g, 0, "hello")
+			start := time.Now()
+			time.AfterFunc(time.Second, func() {
+				if err := end(g); err != nil {
+					t.Error(err)
+				}
+			})
+			w.wantOutput(job.ID, lessor.OutputQuery{Offset: 5}, 5, "", true)
+			if took := time.Since(start); took > time.Second+10*time.Millisecond {
+				t.Errorf("an attempt that %s: answered after %v, want 1 s", name, took)
+			}
+		}
+	})
+}
+
 func TestOutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 	inWorld(t, printing(), func(_ *testing.T, w *world) {
 		w.submit(nil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -34,6 +35,7 @@ type pass struct {
 	reported  map[lessor.JobID]*rules.Report // what jobs that are released had reported before
 	events    []lessor.StreamEvent
 	toWake    []lessor.JobID // jobs whose waiting callers can be answered after the commit
+	called    []fold.Called  // leases whose workers are notified after the commit
 	verdicts  []verdict
 	alerts    []lessor.Alert
 	failed    []failedJob
@@ -51,7 +53,9 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	if shared {
 		p.l.fold.Record(tx.SoleNode())
 	}
-	if err := fn(p); err != nil {
+	p.l.notify() // of what is committed
+	err := fn(p)
+	if p.called = p.l.fold.TakeCalled(); err != nil {
 		return err
 	}
 	if err := tx.SaveAudit(ctx, p.audited); err != nil {
@@ -193,8 +197,11 @@ func (p *pass) flush(ctx context.Context) error {
 		return err
 	}
 	for i := range moves {
-		if moves[i].Done != nil {
-			p.toWake = append(p.toWake, moves[i].Done.Attempt.Turn.Job)
+		switch m := &moves[i]; {
+		case m.Done != nil:
+			p.toWake = append(p.toWake, m.Done.Attempt.Turn.Job)
+		case m.From == rules.Leased: // readers of its output wait for the end of the attempt
+			p.toWake = append(p.toWake, m.Held.Turn.Job)
 		}
 	}
 	if err := p.tx.Move(ctx, moves); err != nil {
