@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 			Class:    c.text("fairness_class", sub.FairnessClass, 1, maxClass, defaultClass),
 			Priority: c.priority(sub.Priority),
 			Unique:   sub.Unique != nil && *sub.Unique,
-			Units:    c.units("requested_units", sub.RequestedUnits, cfg.FitUnits),
+			Units:    c.units("requested_units", sub.RequestedUnits, math.MaxInt),
 			LockKey:  c.text("lock_key", sub.LockKey, minLockKey, maxLockKey, ""),
 		},
 		Payload: c.object("payload", sub.Payload, cfg.PayloadLimit), Tags: c.tags(sub.Tags),
@@ -78,6 +79,14 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 		s.BodyHash = bodyHash(s)
 	}
 	return s, nil
+}
+
+// Fits refuses a job that needs more units than can ever be free. That may change, so it does not concern a job that is
+// known by its key.
+func Fits(s *Spec, cfg SubmitConfig, prefix string) error {
+	c := check{prefix: prefix}
+	c.fits("requested_units", int64(s.Lane.Units), cfg.FitUnits)
+	return c.err()
 }
 
 // Payload returns a payload as sent: a JSON object of at most limit bytes. Absent gives {}.
@@ -116,13 +125,17 @@ func (c *check) units(field string, v *int64, fit int) int {
 	if v == nil {
 		return 1
 	}
-	switch {
-	case *v < 1:
+	if *v < 1 {
 		c.fail(field, "must be at least 1, not %d", *v)
-	case *v > int64(fit):
-		c.fail(field, "can never fit: %d units are asked for and total less reserve is %d", *v, fit)
 	}
+	c.fits(field, *v, fit)
 	return int(*v)
+}
+
+func (c *check) fits(field string, units int64, fit int) {
+	if units > int64(fit) {
+		c.fail(field, "can never fit: %d units are asked for and total less reserve is %d", units, fit)
+	}
 }
 
 func (c *check) tags(tags []string) []string {

@@ -157,6 +157,9 @@ func TestSubmitBounds(t *testing.T) {
 		`{"payload": {"nested": {"deep": [1, null]}}}`: "",
 	} {
 		spec, err := Submit(submission(t, body), nil, submitConfig, "")
+		if err == nil {
+			err = Fits(spec, submitConfig, "")
+		}
 		var got []string
 		for _, f := range fieldsOf(err) {
 			got = append(got, f.Field+": "+f.Message)

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,6 +62,43 @@ func TestBatchThatUsesAKeyTwiceSaysWhere(t *testing.T) {
 		e := w.wantCode(err, lessor.CodeConflict)
 		if f := e.Fields[0]; f.Field != "jobs[2].idempotency_key" || !strings.Contains(f.Message, "jobs[1]") {
 			t.Errorf("refused with %+v, want that jobs[2] has the key of jobs[1]", f)
+		}
+	})
+}
+
+// TestKnownKeyIsAnsweredThoughTheJobNoLongerFits repeats submissions after the capacity went down, or after a schema came
+// that the payload breaks. A new key is refused then, and stays free.
+func TestKnownKeyIsAnsweredThoughTheJobNoLongerFits(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		large := lessor.Submission{Type: new("large"), RequestedUnits: new(int64(50)), IdempotencyKey: new("large")}
+		wrong := lessor.Submission{Type: new("mail.send"), IdempotencyKey: new("wrong")}
+		first, err := w.SubmitBatch(w.ctx, anybody, []lessor.Submission{large, wrong})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(40))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.SetHandler(w.ctx, anybody, "mail.send", json.RawMessage(`{"required":["to"]}`)); err != nil {
+			t.Fatal(err)
+		}
+		for i, sub := range []lessor.Submission{large, wrong} {
+			again, err := w.Submit(w.ctx, anybody, sub)
+			if err != nil || !again.Existing || again.Job.ID != first[i].Job.ID {
+				t.Errorf("%s again: %+v, %v; want job %s", *sub.Type, again, err, first[i].Job.ID)
+			}
+			fresh := sub
+			fresh.IdempotencyKey = new("new-" + *sub.IdempotencyKey)
+			_, err = w.SubmitBatch(w.ctx, anybody, []lessor.Submission{large, wrong, fresh})
+			e := w.wantCode(err, lessor.CodeInvalidValue)
+			if len(e.Fields) != 1 || !strings.HasPrefix(e.Fields[0].Field, "jobs[2].") {
+				t.Errorf("the refusal names %+v, want a field of jobs[2]", e.Fields)
+			}
+			small := lessor.Submission{Type: new("small"), IdempotencyKey: fresh.IdempotencyKey}
+			if got, err := w.Submit(w.ctx, anybody, small); err != nil || got.Existing {
+				t.Errorf("the key of a refused job: %+v, %v; want a new job", got, err)
+			}
 		}
 	})
 }

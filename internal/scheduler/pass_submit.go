@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,7 +41,7 @@ func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
 
 func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey} }
 
-// takeKeys gives the idempotency keys to jobs, and refuses each call that used a key with another body. The other keys
+// takeKeys gives the idempotency keys to jobs, and refuses each call that refuseConflicts refuses. The other keys
 // of a refused call are free again for the calls behind it, so takeKeys works in rounds.
 func (p *pass) takeKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
 	for _, c := range calls {
@@ -69,8 +70,8 @@ func (p *pass) takeKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHo
 	}
 }
 
-// refuseConflicts refuses the calls that used a key with another body, and returns the keys that these calls hold. A
-// call that differs only from one that is refused, or that itself waits for the next round, waits as well.
+// refuseConflicts refuses the calls that used a key with another body, or a new key for a job that is unfit, and returns
+// the keys that these calls hold. A call that differs only from one that is refused, or that itself waits for the next round, waits as well.
 func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key) {
 	undecided := map[lessor.JobID]bool{}
 	for _, c := range calls {
@@ -80,7 +81,10 @@ func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key
 		waits := false
 		for i, s := range c.specs {
 			switch h := holders[keyOf(s)]; {
-			case s.IdempotencyKey == "" || h.BodyHash == s.BodyHash:
+			case s.IdempotencyKey == "":
+			case c.err == nil && h.Job == s.ID && c.unfit[i] != nil:
+				c.err = c.unfit[i]
+			case h.BodyHash == s.BodyHash:
 			case undecided[h.Job]:
 				waits = true
 			case c.err == nil:
@@ -225,7 +229,8 @@ func (p *pass) lanesOf(ctx context.Context, specs []*rules.Spec) error {
 	return nil
 }
 
-// recheck checks payloads against schemas that were registered between the first check and the commit.
+// recheck checks payloads against schemas that were registered between the first check and the commit. A job with a key
+// that breaks one is unfit.
 func (s *Scheduler) recheck(c *submitCall) error {
 	now := s.handlers.Load()
 	if now == c.checked {
@@ -236,9 +241,11 @@ func (s *Scheduler) recheck(c *submitCall) error {
 		if c.batch {
 			prefix = fmt.Sprintf("jobs[%d].", i)
 		}
-		if err := now.check(spec.Lane.Type, spec.Payload, prefix); err != nil {
+		err := now.check(spec.Lane.Type, spec.Payload, prefix)
+		if err != nil && spec.IdempotencyKey == "" {
 			return err
 		}
+		c.unfit[i] = cmp.Or(c.unfit[i], err)
 	}
 	return nil
 }

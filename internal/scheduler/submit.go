@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -14,6 +15,7 @@ type submitCall struct {
 	call
 	specs   []*rules.Spec
 	batch   bool
+	unfit   []error   // why each job would be refused that has a key, if the key is new
 	checked *handlers // the schemas that its payloads were checked against
 	out     []Submitted
 }
@@ -38,8 +40,8 @@ func (s *Scheduler) one(c Caller, sub *lessor.Submission) (*submitCall, error) {
 		return nil, err
 	}
 	o := &submitCall{call: s.newCall(), checked: book}
-	spec, err := s.spec(c, sub, o, "")
-	o.specs = []*rules.Spec{spec}
+	spec, unfit, err := s.spec(c, sub, o, "")
+	o.specs, o.unfit = []*rules.Spec{spec}, []error{unfit}
 	return o, err
 }
 
@@ -81,10 +83,13 @@ func (s *Scheduler) batch(c Caller, subs []lessor.Submission) (*submitCall, erro
 	if err != nil {
 		return nil, err
 	}
-	o := &submitCall{call: s.newCall(), specs: make([]*rules.Spec, len(subs)), checked: book, batch: true}
+	o := &submitCall{
+		call: s.newCall(), specs: make([]*rules.Spec, len(subs)), unfit: make([]error, len(subs)), checked: book,
+		batch: true,
+	}
 	var faults rules.Faults
 	for i := range subs {
-		if o.specs[i], err = s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i)); err != nil {
+		if o.specs[i], o.unfit[i], err = s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i)); err != nil {
 			if err := faults.Add(err); err != nil {
 				return nil, err
 			}
@@ -93,18 +98,26 @@ func (s *Scheduler) batch(c Caller, subs []lessor.Submission) (*submitCall, erro
 	return o, faults.Err()
 }
 
-// spec turns one submission into a job that can be stored, with its id made before the transaction.
-func (s *Scheduler) spec(c Caller, sub *lessor.Submission, o *submitCall, prefix string) (*rules.Spec, error) {
-	spec, err := rules.Submit(sub, c.Tenant, s.submitConfig(), prefix)
+// spec turns one submission into a job that can be stored, with its id made before the transaction. A job with a key
+// that is unfit may be known: only the transaction can refuse it.
+func (s *Scheduler) spec(c Caller, sub *lessor.Submission, o *submitCall, prefix string) (
+	spec *rules.Spec, unfit, err error,
+) {
+	cfg := s.submitConfig()
+	spec, err = rules.Submit(sub, c.Tenant, cfg, prefix)
 	if spec == nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := o.checked.join(err, spec.Lane.Type, spec.Payload, prefix); err != nil {
-		return nil, err
+	unfit = o.checked.join(rules.Fits(spec, cfg, prefix), spec.Lane.Type, spec.Payload, prefix)
+	if err != nil || spec.IdempotencyKey == "" {
+		var faults rules.Faults
+		if err = cmp.Or(faults.Add(err), faults.Add(unfit), faults.Err()); err != nil {
+			return nil, nil, err
+		}
 	}
 	spec.ID = lessor.JobID{UUID: s.newUUID()}
 	spec.Actor, spec.TraceID = c.Actor, c.traceOf(spec.ID)
-	return spec, nil
+	return spec, unfit, nil
 }
 
 func (s *Scheduler) submitConfig() rules.SubmitConfig {
