@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -103,6 +104,7 @@ func (p *pass) decideTicks(
 	if len(decided) == maxDecided {
 		now = decided[maxDecided-1] // the rest follow in the next
 	}
+	p.expectOpen(d, open)
 	circuit := p.l.fold.Blocked(d.ID).Circuit
 	plan := rules.Ticks(d, rules.Undecided(d, ticker(d), decided), &circuit, countOpen(open), now)
 	if err := p.lateTicks(ctx, d, plan.Rows); err != nil {
@@ -123,6 +125,17 @@ func (p *pass) decideTicks(
 		f.rows = append(f.rows, row)
 	}
 	return nil
+}
+
+// expectOpen watches a job of a definition that was never granted. The node that made it may have died.
+func (p *pass) expectOpen(d *rules.Definition, open []OpenRun) {
+	i := slices.IndexFunc(open, func(r OpenRun) bool { return !r.Claimed })
+	if i < 0 || slices.ContainsFunc(p.l.expected, func(e expected) bool { return e.job == open[i].Job }) {
+		return
+	}
+	spec := rules.TickSpec(d, p.now)
+	spec.ID = open[i].Job
+	p.l.expect(spec, p.now)
 }
 
 func countOpen(runs []OpenRun) (open rules.OpenRuns) {

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,21 @@ func TestNodesTickTogetherOnce(t *testing.T) {
 	for _, w := range ws {
 		w.noDrift()
 	}
+}
+
+// TestJobOfANodeThatDiedRaisesAnAlert has two nodes make jobs for which there is no worker, and one of them stops before
+// their timeout. The other raises the alerts.
+func TestJobOfANodeThatDiedRaisesAnAlert(t *testing.T) {
+	ws := nodes(t, 2, config(), nil)
+	const definitions = 8
+	for i := range definitions {
+		ws[0].put(interval(fmt.Sprintf("sync.%02d", i), 1, func(e *lessor.Envelope) { e.TimeoutSeconds = new(int64(3)) }))
+	}
+	ws[1].eventually("every definition has a job", func() bool { return countJobs(ws[1]) == definitions })
+	ws[0].halt()
+	ws[1].eventually("every definition has an alert", func() bool {
+		return len(strings.Split(ws[1].alerts(true), ", ")) == definitions
+	})
 }
 
 // countJobs returns how many jobs there are, at most 1,000.
