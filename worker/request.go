@@ -27,6 +27,7 @@ type query struct {
 	wait  time.Duration
 	wide  bool // names only the types with the most room, and does not wait
 	turn  bool // is sent in a turn, and does not wait
+	view  bool // asks for the view of a worker, which older servers do not know
 }
 
 // poll is the request that waits for its answer. Guarded by Worker.mu.
@@ -46,10 +47,10 @@ func (p *poll) freed(jobType string) {
 // request keeps its id until it is answered, so that the server repeats a lost answer instead of granting twice. The
 // leases of a request count from the time at which it was first sent. The second loop requests only in a rush.
 func (w *Worker) requestLoop(ctx, work context.Context, second bool) error {
-	defer w.endRush()
 	var id string
 	var since moment
 	var unanswered query
+	defer func() { w.endRush(unanswered) }()
 	wide, failures := false, 0
 	for {
 		q, ok := w.awaitRoom(ctx, unanswered, wide, second)
@@ -79,7 +80,7 @@ func (w *Worker) requestLoop(ctx, work context.Context, second bool) error {
 				pauseAbout(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 			}
 		case ctx.Err() != nil || errors.Is(err, context.Canceled): // the worker stops, or another type has room
-		case w.isOld(err), q.turn && refused(err): // the next request is a plain one
+		case w.isOld(q, err), q.turn && refused(err): // the next request is a plain one
 		case !transient(err):
 			return fmt.Errorf("request leases: %w", err)
 		default:
@@ -159,7 +160,7 @@ func (w *Worker) request(ctx context.Context, q query, id string) ([]lessor.Gran
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.mu.Lock()
-	waits, old := q.wait > 0, w.rush.old
+	waits := q.wait > 0
 	if waits {
 		w.poll = poll{types: q.types, cancel: cancel}
 		for _, name := range w.roomLocked(false).types {
@@ -181,7 +182,7 @@ func (w *Worker) request(ctx context.Context, q query, id string) ([]lessor.Gran
 	if w.cfg.TTL > 0 {
 		r.TTLMS = new(w.cfg.TTL.Milliseconds())
 	}
-	if !old {
+	if q.view {
 		r.View = new(lessor.ViewWork)
 	}
 	if q.turn {

@@ -48,6 +48,7 @@ func (w *Worker) nextLocked(unanswered query, wide, second, late bool) (query, b
 	if q.turn = w.rush.on; q.turn || second {
 		q.wait = 0
 	}
+	q.view = !w.rush.old
 	few := q.turn && !late && q.most < w.cfg.Concurrency/rushShare
 	if q.most == 0 || unanswered.most == 0 && (few || second && !q.turn) {
 		w.reserveLocked(unanswered, unanswered.most)
@@ -65,20 +66,23 @@ func (w *Worker) reserveLocked(q query, n int) {
 	}
 }
 
-// endRush ends the rush for good.
-func (w *Worker) endRush() {
+// endRush ends the rush for good, and frees the places of a request that is not repeated any more.
+func (w *Worker) endRush(unanswered query) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.reserveLocked(unanswered, -unanswered.most)
 	w.rush.over = true
 	w.setRushLocked(false)
+	w.notifyLocked() // the other loop has more room
 }
 
-// isOld notes that the server knows neither turns nor views, if err says so.
-func (w *Worker) isOld(err error) bool {
+// isOld notes that the server knows neither turns nor views, if err, the answer to q, says so. Both loops can get
+// this answer.
+func (w *Worker) isOld(q query, err error) bool {
 	code := lessor.CodeOf(err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.rush.old || code != lessor.CodeRouteNotFound && code != lessor.CodeInvalidRequest {
+	if !q.turn && !q.view || code != lessor.CodeRouteNotFound && code != lessor.CodeInvalidRequest {
 		return false
 	}
 	w.rush.old = true
@@ -109,5 +113,8 @@ func (w *Worker) turn(ctx context.Context, r lessor.LeaseRequest) ([]lessor.Gran
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ends, w.rush.took = slices.Concat(again, w.ends), time.Since(began)
+	if len(again) > 0 && !w.rush.on {
+		poke(w.ending) // the rush ended while the turn was on its way
+	}
 	return a.Grants, a.Denial, err
 }

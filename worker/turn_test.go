@@ -3,9 +3,11 @@ package worker_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,4 +143,136 @@ func TestWorkerUsesNoTurnsWithAnOlderServer(t *testing.T) {
 			t.Errorf("the worker tried %d turns with a server that knows none", n)
 		}
 	})
+}
+
+// mute is a server that does not answer turns.
+type mute struct{ http.RoundTripper }
+
+func (m mute) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(req.URL.Path, "/turn") {
+		return nil, errors.New("the connection is lost")
+	}
+	return m.RoundTripper.RoundTrip(req)
+}
+
+// rushed is a worker with two turns on their way. It has 20 places and runs three jobs. A job ends for each token.
+type rushed struct {
+	testServer
+	next     http.RoundTripper // the server after the replacement
+	replaced atomic.Bool
+	held     chan chan http.RoundTripper
+	tokens   chan struct{}
+	running  atomic.Int64
+	stop     func()
+	// The turns of the two loops, which the transport sent here answers. Only the second carries completions.
+	first, second chan http.RoundTripper
+}
+
+// rush returns a worker of a server with n jobs. Because of its second type it requests ten jobs, gets them, and has
+// room for ten more, for which it sends a turn.
+func (s testServer) rush(n int) *rushed {
+	s.t.Helper()
+	r := &rushed{testServer: s, held: make(chan chan http.RoundTripper), tokens: make(chan struct{})}
+	s.submitAll("held", n)
+	w := s.worker(worker.Config{Client: over(s.t, &route{RoundTripper: r}), Concurrency: 20})
+	worker.Handle(w, "held", func(ctx context.Context, _ *worker.Job[struct{}]) (any, error) {
+		r.running.Add(1)
+		defer r.running.Add(-1)
+		select {
+		case <-r.tokens:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}, worker.HandlerConfig{ExtendOn: worker.ExtendOnLife})
+	worker.Handle(w, "rare", func(context.Context, *worker.Job[struct{}]) (any, error) { return nil, nil },
+		worker.HandlerConfig{Concurrency: 10})
+	r.stop = s.Run(w)
+	r.first = r.turnAfter(0)
+	r.second = r.turnAfter(7)
+	synctest.Wait()
+	return r
+}
+
+// turnAfter ends n jobs, and returns the turn that the worker sends then.
+func (r *rushed) turnAfter(n int) chan http.RoundTripper {
+	r.t.Helper()
+	for range n {
+		r.tokens <- struct{}{}
+	}
+	select {
+	case turn := <-r.held:
+		return turn
+	case <-time.After(time.Minute):
+		r.t.Fatal("the worker sent no turn")
+		return nil
+	}
+}
+
+func (r *rushed) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch {
+	case r.replaced.Load():
+		return r.next.RoundTrip(req)
+	case !strings.HasSuffix(req.URL.Path, "/turn"):
+		return r.Transport().RoundTrip(req)
+	}
+	answer := make(chan http.RoundTripper)
+	select {
+	case r.held <- answer:
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+	select {
+	case by := <-answer:
+		return by.RoundTrip(req)
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+}
+
+// TestEndsOfTheLastTurnAreSentAfterTheRush denies one turn, which ends the rush, and loses the other.
+func TestEndsOfTheLastTurnAreSentAfterTheRush(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
+		r := s.rush(10)
+		r.first <- s.Transport()
+		synctest.Wait()
+		r.next = mute{s.Transport()}
+		r.replaced.Store(true) // the client may repeat the turn
+		r.second <- r.next
+		s.Advance(10 * time.Second)
+		if n := s.unfinished(); n != 3 {
+			t.Errorf("the server knows of %d unfinished jobs, want the 3 that run", n)
+		}
+		close(r.tokens)
+		r.stop()
+	})
+}
+
+// TestWorkerSurvivesTheFailoverToAnOlderServer has two turns on their way while an older server takes over.
+func TestWorkerSurvivesTheFailoverToAnOlderServer(t *testing.T) {
+	for name, swap := range map[string]bool{"first loop learns it first": false, "second loop learns it first": true} {
+		t.Run(name, func(t *testing.T) {
+			withServer(t, func(t *testing.T, s testServer) {
+				r := s.rush(200)
+				r.next = older{s.Transport()}
+				r.replaced.Store(true)
+				if swap {
+					r.first, r.second = r.second, r.first
+				}
+				r.first <- r.next
+				synctest.Wait()
+				r.second <- r.next
+				s.Advance(30 * time.Second)
+				if n := r.running.Load(); n != 20 {
+					t.Fatalf("the worker runs %d jobs with the older server, want 20", n)
+				}
+				close(r.tokens)
+				s.Advance(time.Minute)
+				if n := s.unfinished(); n != 0 {
+					t.Errorf("%d of 200 jobs are unfinished", n)
+				}
+				r.stop()
+			})
+		})
+	}
 }
