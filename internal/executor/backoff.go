@@ -110,7 +110,8 @@ func (r *Runner) heldDelay(id lessor.JobID) (delay time.Duration, first bool) {
 	return min(releaseDelay<<min(n, 10), maxHeldDelay), n == 0
 }
 
-// giveBack releases a lease whose job could not be started because of err. If the release fails, the lease expires.
+// giveBack releases a lease whose job could not be started because of err, or fails the attempt if the job's folder
+// is the reason. If no server takes that, the lease expires.
 func (r *Runner) giveBack(ctx context.Context, g lessor.Grant, err error) {
 	log := r.cfg.Log.With("job_id", g.Job.ID.String(), "attempt", g.Job.Attempt)
 	release := lessor.Release{
@@ -119,6 +120,9 @@ func (r *Runner) giveBack(ctx context.Context, g lessor.Grant, err error) {
 	switch {
 	case isOver(err):
 		log.Warn("the lease was over before its job was started", "error", err)
+		return
+	case errors.Is(err, errSpoiled):
+		r.failStart(ctx, g.Lease, err)
 		return
 	case errors.Is(err, errHeld):
 		delay, first := r.heldDelay(g.Job.ID)
@@ -135,5 +139,20 @@ func (r *Runner) giveBack(ctx context.Context, g lessor.Grant, err error) {
 	defer cancel()
 	if err := r.client.Release(ctx, g.Lease.ID, release); err != nil && !isOver(err) {
 		log.Warn("lease is not given back; it runs out", "error", err)
+	}
+}
+
+// failStart reports that an attempt failed before its shim was started.
+func (r *Runner) failStart(ctx context.Context, lease lessor.Lease, err error) {
+	log := r.cfg.Log.With("job_id", lease.JobID.String())
+	log.Warn("failed", "error", err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
+	defer cancel()
+	err = r.client.Complete(ctx, lease.ID, lessor.Completion{
+		WorkerID: &r.worker, Status: new(string(lessor.Failed)),
+		Error: new(cutText("did not begin: "+err.Error(), lessor.MaxErrorText)),
+	})
+	if err != nil && !isOver(err) {
+		log.Warn("the failure is not reported; the lease runs out", "error", err)
 	}
 }

@@ -147,6 +147,57 @@ func TestJobThatCannotBeStartedCostsNothing(t *testing.T) {
 	}
 }
 
+// TestReadOnlyDiskCostsJobsNothing runs a worker whose workspace has become read-only.
+func TestReadOnlyDiskCostsJobsNothing(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.mountWorkspace("1m")
+	id := b.submit("{}")
+	b.folder(id)
+	remount := func(flags uintptr) {
+		if err := syscall.Mount("", b.workspace, "", syscall.MS_REMOUNT|flags, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remount(syscall.MS_RDONLY)
+	b.work(nil, "echo ran")
+	await(t, "the job to be given back", func() bool { return b.countEntries(id, lessor.ReleaseCannotStart) > 0 })
+	b.wantUntouched(id)
+	remount(0)
+	if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 || j.Interruptions != 0 {
+		t.Errorf("completed at attempt %d after %d interruptions, want 1 after 0", j.Attempt, j.Interruptions)
+	}
+}
+
+// TestSpoiledFolderFailsTheAttempt runs commands whose folders cannot be used by the next attempts. Such a job must
+// come to its end, and not be given back for ever.
+func TestSpoiledFolderFailsTheAttempt(t *testing.T) {
+	for _, c := range []struct{ name, spoil, want string }{
+		{"result", "mkdir result.json; echo > result.json/file", "result.json"},
+		{"question", "mkdir .ask; echo > .ask/file", ".ask"},
+		{"grant", "rm .grant.json; mkdir .grant.json; echo > .grant.json/file", ".grant.json"},
+		{"shim log", "rm shim.log; mkdir shim.log; echo > shim.log/file", "shim.log"},
+		{"lock", "rm .lock; mkdir .lock", ".lock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, 5*time.Second)
+			j, err := b.client.Submit(t.Context(), "t", nil, &lessor.SubmitOptions{MaxAttempts: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.work(nil, c.spoil+"; exit 1")
+			got := b.awaitJob(j.Job.ID, "failed or given back", func(j lessor.Job) bool {
+				ended := j.State == lessor.Failed && j.Attempt == 2
+				return ended || b.countEntries(j.ID, lessor.ReleaseCannotStart) > 0
+			})
+			if got.State != lessor.Failed || got.Attempt != 2 || got.Error == nil ||
+				!strings.Contains(*got.Error, "did not begin") || !strings.Contains(*got.Error, c.want) {
+				t.Errorf("the job is %s at attempt %d with the error %s, want failed at 2 because of %s",
+					got.State, got.Attempt, valueOf(got.Error), c.want)
+			}
+		})
+	}
+}
+
 // TestFrozenShimRaisesHung freezes a shim, so that its lease lapses while it holds the folder. The next attempt cannot
 // start, which costs the job nothing. The alert hung is raised once, although the server does not see this workspace,
 // and is cleared when the job has run.

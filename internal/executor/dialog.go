@@ -24,6 +24,8 @@ const (
 	answersName = ".answers.json"
 	// messagesName has a line for each message to the job, and keeps those of earlier attempts.
 	messagesName = "messages.jsonl"
+	// brokenMessagesName is a file of messages that could not be continued.
+	brokenMessagesName = "messages.jsonl.broken"
 	// maxMessages bounds that file. A command that is sent more has stopped listening; the server keeps the rest.
 	maxMessages = 64 << 20
 	// maxAnswers bounds the other two: a hundred questions with their answers, escaped.
@@ -175,11 +177,16 @@ type messages struct {
 	size int64
 }
 
-// openMessages opens the file of messages and finds the last one. A line that is not whole was never confirmed, so it
-// is removed and comes again.
+// openMessages opens the file of messages and finds the last one. It sets a file that cannot be continued aside and
+// begins a new one.
 func (s *shim) openMessages() error {
-	data, err := s.folder.ReadFile(messagesName, 2*maxMessages)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	data, last, err := s.readMessages()
+	if bad, ok := errors.AsType[*sentinel.InvalidError](err); ok && bad.Reason != sentinel.Unreadable {
+		s.log.Warn("messages of earlier attempts are set aside", "file", brokenMessagesName, "error", err)
+		data, last = nil, 0
+		err = os.Rename(s.folder.Join(messagesName), s.folder.Join(brokenMessagesName))
+	}
+	if err != nil {
 		return err
 	}
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
@@ -188,16 +195,27 @@ func (s *shim) openMessages() error {
 			return err
 		}
 	}
-	var last lessor.Message
-	if n := len(whole); n > 0 {
-		line := whole[bytes.LastIndexByte(whole[:n-1], '\n')+1:]
-		if err := json.Unmarshal(line, &last); err != nil {
-			return fmt.Errorf("read the last message: %w", err)
-		}
-	}
-	s.messages.last, s.messages.size = last.Seq, int64(len(whole))
+	s.messages.last, s.messages.size = last, int64(len(whole))
 	s.messages.file, err = s.folder.Append(messagesName)
 	return err
+}
+
+// readMessages returns the file of messages and the number of the last whole one. A line that is not whole was never
+// confirmed, so it comes again. The error is a *sentinel.InvalidError.
+func (s *shim) readMessages() (data []byte, last int64, err error) {
+	data, err = s.folder.ReadFile(messagesName, 2*maxMessages)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	n := bytes.LastIndexByte(data, '\n')
+	if err != nil || n < 0 {
+		return data, 0, err
+	}
+	var m lessor.Message
+	if err := json.Unmarshal(data[bytes.LastIndexByte(data[:n], '\n')+1:n], &m); err != nil {
+		return nil, 0, &sentinel.InvalidError{Reason: sentinel.Malformed, Detail: "the last message: " + err.Error()}
+	}
+	return data, m.Seq, nil
 }
 
 // receive appends messages to their file. The next heartbeat, which is sent at once, confirms them.

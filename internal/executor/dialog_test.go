@@ -212,6 +212,38 @@ func TestMessagesReachTheCommandOnce(t *testing.T) {
 	}
 }
 
+// TestBrokenMessagesAreSetAside runs a command whose first attempt spoils its file of messages. The next attempt has
+// a new one, and gets the messages that came since.
+func TestBrokenMessagesAreSetAside(t *testing.T) {
+	for name, spoil := range map[string]string{
+		"no JSON":    `echo oops >> "$LESSOR_MESSAGES_FILE"`,
+		"other name": `ln "$LESSOR_MESSAGES_FILE" other`,
+		"folder":     `rm messages.jsonl; mkdir -p messages.jsonl/x`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 5*time.Second)
+			b.work(nil, `if [ "$LESSOR_ATTEMPT" = 1 ]; then `+spoil+`; exit 1; fi
+				echo > begun; while ! grep -q hello "$LESSOR_MESSAGES_FILE"; do sleep 0.02; done`)
+			id := b.submit("{}")
+			await(t, "the second attempt", func() bool {
+				return b.read(id, "begun") != "" || b.countEntries(id, lessor.ReleaseCannotStart) > 0
+			})
+			if n := b.countEntries(id, lessor.ReleaseCannotStart); n > 0 {
+				t.Fatalf("the job was given back %d times, want that its second attempt runs", n)
+			}
+			if _, err := b.client.Message(t.Context(), id, "hello"); err != nil {
+				t.Fatal(err)
+			}
+			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
+				t.Errorf("completed in attempt %d, want 2", j.Attempt)
+			}
+			if _, err := os.Lstat(b.file(id, brokenMessagesName)); err != nil {
+				t.Errorf("the old file of messages is not there: %v", err)
+			}
+		})
+	}
+}
+
 // TestWarningsMayComeTogether: the shim cannot write messages, because the disk is full, while it warns of a checkpoint
 // that is too large. The race detector finds a shim that does both without a lock.
 func TestWarningsMayComeTogether(t *testing.T) {

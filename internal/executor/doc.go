@@ -19,8 +19,9 @@
 //     (TestStopReachesACommandWithinTwoSeconds): SIGTERM to its group, SIGKILL after the grace
 //     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record.
 //   - Where commands cannot outlive the Runner, it stops them and gives their jobs back within the platform's grace, at
-//     no cost (TestStopGivesJobsBack; TestProcessOneStopsItsCommands in chaos). A shim in a systemd unit gets a scope
-//     of its own where that is possible (TestShimRunsInItsScope).
+//     no cost, also on a full disk (TestStopGivesJobsBack, TestStopGivesJobsBackOnAFullDisk;
+//     TestProcessOneStopsItsCommands in chaos). A shim in a systemd unit gets a scope of its own where that is
+//     possible (TestShimRunsInItsScope).
 //   - Every process that a command started ends with it, on Linux also one that left its group
 //     (TestProcessThatLeftTheGroupEndsWithItsCommand).
 //   - An exit record is final: if the shim was killed before it could report, the Runner reports the record
@@ -30,7 +31,8 @@
 //   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).
 //   - A job that cannot be started here costs nothing: the Runner gives it back and backs off
 //     (TestFullDiskCostsJobsNothing). If an earlier attempt holds its folder, the server raises hung
-//     (TestFrozenShimRaisesHung).
+//     (TestFrozenShimRaisesHung). If what is in its folder is the reason, the attempt fails
+//     (TestSpoiledFolderFailsTheAttempt).
 //
 // It does not kill a command whose shim was killed with SIGKILL. Such a command is an orphan, fenced by its lost
 // lease; no process id is stored.

@@ -67,6 +67,7 @@ func exitCode(err error) int {
 func shimMain() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	defer context.AfterFunc(ctx, stop)() // as package cli does
 	token, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return err

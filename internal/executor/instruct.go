@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"syscall"
 	"time"
 
 	"lessor"
@@ -27,11 +29,13 @@ type instruction struct {
 	GraceMS int64 `json:"grace_ms,omitempty"`
 }
 
-// instruct sends an instruction to the shim of a lease, if there is one.
+// instruct sends an instruction to the shim of a lease, if there is one. If the file cannot be written, because the
+// disk is full, a stop reaches a shim that this Runner started as SIGTERM, which does not change the kill grace.
 func (r *Runner) instruct(in instruction) {
 	r.mu.Lock()
-	job := r.live[in.Lease].job
+	a := r.live[in.Lease]
 	r.mu.Unlock()
+	job := a.job
 	if job.IsZero() {
 		return
 	}
@@ -40,9 +44,21 @@ func (r *Runner) instruct(in instruction) {
 	if err == nil {
 		err = r.write(job, instructionName, data)
 	}
+	if err != nil && in.Stop && a.shim != nil && a.shim.Signal(syscall.SIGTERM) == nil {
+		return
+	}
 	if err != nil {
 		r.cfg.Log.Warn("an instruction could not be sent to a shim", "job_id", job.String(), "error", err)
 	}
+}
+
+// hasBegun records that the command of a shim of this Runner has begun. From then on the shim takes signals.
+func (r *Runner) hasBegun(lease lessor.LeaseID, shim *os.Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.live[lease]
+	a.shim = shim
+	r.live[lease] = a
 }
 
 // write writes a file of a job's folder.

@@ -62,7 +62,7 @@ func (r *Runner) startGranted(ctx, following context.Context) error {
 			return err
 		}
 		switch {
-		case slices.Contains(r.liveJobs(), lease.JobID):
+		case slices.Contains(r.liveLeases(), lease.ID): // an adopted shim may have an older lease of the job
 			continue
 		case r.lastLease(lease.JobID).ID == lease.ID:
 			r.beside(lease, func() { r.conclude(following, lease) })

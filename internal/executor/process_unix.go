@@ -48,11 +48,12 @@ func signalOf(state *os.ProcessState) string {
 	return ""
 }
 
-// lacksResources reports whether a command could not be started because the machine lacks resources. That is not the
-// fault of the job, and it passes.
+// lacksResources reports whether a command could not be started because the machine lacks resources or its disk
+// fails. That is not the fault of the job, and it passes.
 func lacksResources(err error) bool {
 	for _, e := range []syscall.Errno{
 		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT,
+		syscall.EROFS, syscall.EIO,
 	} {
 		if errors.Is(err, e) {
 			return true

@@ -71,10 +71,12 @@ type Runner struct {
 	trouble  trouble
 }
 
-// attempt is the job of a lease, and how many goroutines follow it.
+// attempt is the job of a lease, how many goroutines follow it, and its shim if this Runner started it and its
+// command has begun.
 type attempt struct {
-	job lessor.JobID
-	n   int
+	job  lessor.JobID
+	n    int
+	shim *os.Process
 }
 
 // NewRunner checks cfg and opens the workspace. The caller closes the Runner.
@@ -233,7 +235,8 @@ func (r *Runner) beside(lease lessor.Lease, fn func()) {
 func (r *Runner) count(lease lessor.Lease, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := attempt{lease.JobID, r.live[lease.ID].n + n}
+	a := r.live[lease.ID]
+	a.job, a.n = lease.JobID, a.n+n
 	if r.live[lease.ID] = a; a.n == 0 {
 		delete(r.live, lease.ID)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -168,6 +169,53 @@ func TestGrantedJobIsStartedByTheNextRunner(t *testing.T) {
 	b.work(nil, `cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`)
 	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"n":3}` || j.Attempt != 1 {
 		t.Errorf("result %s, attempt %d; want n 3, attempt 1", j.Result, j.Attempt)
+	}
+}
+
+// TestGrantedJobOfAFrozenShimIsGivenBack: a shim hangs, its lease expires, and the Runner is killed when it has got
+// the job's next lease. The next Runner finds the frozen shim and gives that lease back before it expires.
+func TestGrantedJobOfAFrozenShimIsGivenBack(t *testing.T) {
+	b := newBench(t, time.Second)
+	script := `if [ "$LESSOR_ATTEMPT" = 1 ]; then echo $PPID > pid; sleep 60; fi`
+	stop := b.work(nil, script)
+	id := b.submit("{}")
+	shim, err := strconv.Atoi(b.awaitFile(id, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := b.awaitState(id, lessor.Running)
+	stop()
+	if err := syscall.Kill(shim, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	thaw := sync.OnceFunc(func() { _ = syscall.Kill(shim, syscall.SIGCONT) })
+	t.Cleanup(thaw)
+	b.awaitJob(id, "without its lease", func(j lessor.Job) bool { return j.LeaseID == nil })
+	worker := b.runner(nil, script).Worker()
+	var second lessor.LeaseID
+	await(t, "the second lease", func() bool {
+		grants, _, err := b.client.Request(t.Context(), lessor.LeaseRequest{
+			WorkerID: &worker, Types: []string{"t"}, TTLMS: new(int64(3000)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range grants {
+			second = g.Lease.ID
+		}
+		return len(grants) > 0
+	})
+	b.work(func(c *Config) { c.Concurrency = 2 }, script)
+	j := b.awaitJob(id, "without its second lease", func(j lessor.Job) bool {
+		return j.LeaseID == nil || *j.LeaseID != second
+	})
+	if n := b.countEntries(id, lessor.ReleaseFolderHeld); n == 0 || j.Attempt != running.Attempt {
+		t.Errorf("the lease was given back %d times, and the job is at attempt %d; want once or more, at attempt %d",
+			n, j.Attempt, running.Attempt)
+	}
+	thaw()
+	if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
+		t.Errorf("completed at attempt %d, want 2", j.Attempt)
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"lessor"
@@ -29,6 +31,18 @@ var (
 	errTerminated = errors.New("the shim was terminated")
 	errNoStart    = errors.New("the command cannot be started here")
 )
+
+// errSpoiled says that a job cannot begin because of what is in its folder.
+var errSpoiled = errors.New("the job's folder cannot be used")
+
+// spoiled returns err as an errSpoiled, which fails the attempt, unless the machine lacks resources. Only a lack
+// gives the job back at no cost, because the server does not bound how often that happens.
+func spoiled(err error) error {
+	if err == nil || lacksResources(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errSpoiled, err)
+}
 
 // ShimConfig configures a shim.
 type ShimConfig struct {
@@ -73,6 +87,9 @@ type shim struct {
 // RunShim runs one attempt to its end. It returns when the end is reported or the lease is over. When ctx is done, it
 // stops the command and gives the lease back.
 func RunShim(ctx context.Context, cfg ShimConfig) error {
+	more := make(chan os.Signal, 1) // a Runner repeats its SIGTERM, which must not kill the shim
+	signal.Notify(more, syscall.SIGTERM)
+	defer signal.Stop(more)
 	f, err := sentinel.OpenFolder(cfg.Folder)
 	if err != nil {
 		return fmt.Errorf("open the job's folder: %w", err)
@@ -124,7 +141,10 @@ func inherit(f *sentinel.Folder) ([]*os.File, error) {
 
 func (s *shim) run(ctx context.Context) error {
 	defer func() { _ = closeAll(s.outputs) }() // what could not be written was warned of
-	if err := s.prepare(ctx); err != nil {
+	switch err := s.prepare(ctx); {
+	case errors.Is(err, errSpoiled):
+		return s.failStart(ctx, err)
+	case err != nil:
 		return s.release(ctx, fmt.Errorf("%w: %w", errNoStart, err))
 	}
 	if err := adoptOrphans(); err != nil {
@@ -218,10 +238,25 @@ func (s *shim) say(line string) {
 	_, _ = io.WriteString(s.runner, line+"\n")
 }
 
-// prepare writes the files for the command into the folder and removes those of an earlier attempt.
+// failStart reports that the attempt failed before its command began.
+func (s *shim) failStart(ctx context.Context, err error) error {
+	s.log.Warn("the command is not started", "error", err)
+	s.started = time.Now()
+	exit := s.exit(nil, nil, cutText(err.Error(), lessor.MaxErrorText))
+	s.say(summary(exit))
+	s.writeExit(exit)
+	s.removeSentinel() // a killed shim may have left it
+	return s.report(ctx, exit)
+}
+
+// prepare writes the files for the command into the folder and removes those of an earlier attempt. The error is an
+// errSpoiled if the folder does not allow that.
 func (s *shim) prepare(ctx context.Context) error {
 	answers, err := s.recordAnswer(ctx)
-	err = errors.Join(err, s.folder.Tidy())
+	if err != nil {
+		return err
+	}
+	err = s.folder.Tidy()
 	for _, name := range append([]string{resultName, checkpointName, askName}, updateNames()...) {
 		err = errors.Join(err, s.folder.Remove(name))
 	}
@@ -233,7 +268,7 @@ func (s *shim) prepare(ctx context.Context) error {
 		s.reported.lastCheckpoint = job.Checkpoint // the server has it
 	}
 	if err != nil {
-		return fmt.Errorf("prepare the folder: %w", err)
+		return spoiled(fmt.Errorf("prepare the folder: %w", err))
 	}
 	return nil
 }

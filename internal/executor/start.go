@@ -43,6 +43,7 @@ func (r *Runner) follow(ctx, following context.Context, g lessor.Grant) {
 		switch line := lines.Text(); {
 		case line == begun:
 			log.Info("started", "type", g.Job.Type)
+			r.hasBegun(g.Lease.ID, alive.cmd.Process)
 			r.started(g.Job.ID)
 		case strings.HasPrefix(line, cannotBegin):
 			r.cannotStart(errors.New(strings.TrimPrefix(line, cannotBegin)))
@@ -91,7 +92,8 @@ type process struct {
 // errStarted says that this very lease has its shim already.
 var errStarted = errors.New("the lease has had its shim")
 
-// start prepares the folder of a grant and starts a shim in it.
+// start prepares the folder of a grant and starts a shim in it. The error is an errSpoiled if what is in the folder
+// does not allow that.
 func (r *Runner) start(ctx context.Context, g lessor.Grant) (*process, error) {
 	f, err := r.w.MakeFolder(g.Job.ID)
 	if err != nil {
@@ -111,7 +113,7 @@ func (r *Runner) start(ctx context.Context, g lessor.Grant) (*process, error) {
 	}
 	o := order{Grant: g, Server: r.cfg.Server, TokenServer: r.cfg.TokenServer, Task: r.cfg.Task}
 	if err := writeOrder(f, o); err != nil {
-		return nil, err
+		return nil, spoiled(err)
 	}
 	return r.spawn(f, held)
 }
@@ -127,14 +129,14 @@ func (r *Runner) lock(ctx context.Context, f *sentinel.Folder, g lessor.Grant) (
 	for {
 		held, err := f.Lock()
 		if held != nil || err != nil {
-			return held, err
+			return held, spoiled(err)
 		}
 		if over == nil {
 			if o, err := readOrder(f); err == nil && o.Grant.Lease.ID == g.Lease.ID {
 				return nil, errStarted
 			}
 			if err := f.AskToStop(g.Lease.Fence); err != nil {
-				return nil, err
+				return nil, spoiled(err)
 			}
 			over = time.After(r.cfg.Task.KillGrace + 4*checkInterval) // it must first see the request
 		}
@@ -157,7 +159,7 @@ func (r *Runner) lock(ctx context.Context, f *sentinel.Folder, g lessor.Grant) (
 func (r *Runner) spawn(f *sentinel.Folder, held *os.File) (*process, error) {
 	logFile, err := f.Create(shimLogName)
 	if err != nil {
-		return nil, err
+		return nil, spoiled(err)
 	}
 	alive, aliveEnd, err := os.Pipe()
 	if err != nil {

@@ -65,6 +65,28 @@ func TestStopGivesJobsBack(t *testing.T) {
 	}
 }
 
+// TestStopGivesJobsBackOnAFullDisk stops a Runner that cannot write the instructions to its shims. The command takes
+// longer to end than the Runner takes to repeat the stop.
+func TestStopGivesJobsBackOnAFullDisk(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.mountWorkspace("1m")
+	stop := b.work(func(c *Config) {
+		c.OnStop, c.StopGrace, c.Task.KillGrace = OnStopStop, 8*time.Second, 5*time.Second
+		c.Task.PulseEvery = time.Hour // each pulse frees the space of the one before
+	}, `trap 'sleep 2; exit 1' TERM; echo > begun; while :; do sleep 0.05; done`)
+	id := b.submit("{}")
+	b.awaitFile(id, "begun")
+	b.awaitState(id, lessor.Running)
+	for _, name := range []string{"full", "fuller"} {
+		_ = os.WriteFile(filepath.Join(b.workspace, name), make([]byte, 2<<20), 0o600) // writes what fits
+	}
+	stop()
+	j, err := b.client.Job(t.Context(), id)
+	if err != nil || j.State != lessor.Queued || j.Attempt != 0 {
+		t.Errorf("the job is %s after %d attempts (%v), want queued after 0", j.State, j.Attempt, err)
+	}
+}
+
 // TestStopGivesBackWhatWasNotStarted stops a Runner that stops its commands, while a job that it was granted has no
 // command yet: the answer to the request did not arrive, or came with the stop.
 func TestStopGivesBackWhatWasNotStarted(t *testing.T) {
