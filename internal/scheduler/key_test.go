@@ -66,8 +66,8 @@ func TestBatchThatUsesAKeyTwiceSaysWhere(t *testing.T) {
 	})
 }
 
-// TestKnownKeyIsAnsweredThoughTheJobNoLongerFits repeats submissions after the capacity went down, or after a schema came
-// that the payload breaks. A new key is refused then, and stays free.
+// TestKnownKeyIsAnsweredThoughTheJobNoLongerFits repeats submissions after the capacity went down, or after a schema
+// came that the payload breaks. A new key is refused then, and stays free.
 func TestKnownKeyIsAnsweredThoughTheJobNoLongerFits(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		large := lessor.Submission{Type: new("large"), RequestedUnits: new(int64(50)), IdempotencyKey: new("large")}

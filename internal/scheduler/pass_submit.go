@@ -41,7 +41,7 @@ func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
 
 func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey} }
 
-// takeKeys gives the idempotency keys to jobs, and refuses each call that refuseConflicts refuses. The other keys
+// takeKeys gives the idempotency keys to jobs, and refuses each call that used a key with another body. The other keys
 // of a refused call are free again for the calls behind it, so takeKeys works in rounds.
 func (p *pass) takeKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
 	for _, c := range calls {
@@ -70,8 +70,9 @@ func (p *pass) takeKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHo
 	}
 }
 
-// refuseConflicts refuses the calls that used a key with another body, or a new key for a job that is unfit, and returns
-// the keys that these calls hold. A call that differs only from one that is refused, or that itself waits for the next round, waits as well.
+// refuseConflicts refuses the calls that used a key with another body, or a new key for a job that is unfit, and
+// returns the keys that these calls hold. A call that differs only from one that is refused, or that itself waits for
+// the next round, waits as well.
 func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key) {
 	undecided := map[lessor.JobID]bool{}
 	for _, c := range calls {

@@ -58,13 +58,15 @@ func TestNodesTickTogetherOnce(t *testing.T) {
 	}
 }
 
-// TestJobOfANodeThatDiedRaisesAnAlert has two nodes make jobs for which there is no worker, and one of them stops before
-// their timeout. The other raises the alerts.
+// TestJobOfANodeThatDiedRaisesAnAlert has two nodes make jobs for which there is no worker, and one of them stops
+// before their timeout. The other raises the alerts.
 func TestJobOfANodeThatDiedRaisesAnAlert(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
 	const definitions = 8
 	for i := range definitions {
-		ws[0].put(interval(fmt.Sprintf("sync.%02d", i), 1, func(e *lessor.Envelope) { e.TimeoutSeconds = new(int64(3)) }))
+		ws[0].put(interval(fmt.Sprintf("sync.%02d", i), 1, func(e *lessor.Envelope) {
+			e.TimeoutSeconds = new(int64(3))
+		}))
 	}
 	ws[1].eventually("every definition has a job", func() bool { return countJobs(ws[1]) == definitions })
 	ws[0].halt()
