@@ -65,7 +65,7 @@ func (t *tx) acquire(l lock) error {
 			h.kill()
 			continue
 		case h.waitsFor(t):
-			if !h.waitsLate() {
+			if !h.waitsSole() {
 				t.db.deadlocks++
 			}
 			return errDeadlock
@@ -104,10 +104,10 @@ func (t *tx) waitsFor(o *tx) bool {
 	return false
 }
 
-// waitsLate reports whether a guarded transaction is among those for which t waits, or is t. It was decided in the
-// belief that no other node would come.
-func (t *tx) waitsLate() bool {
-	for ; t != nil && !t.late; t = t.waits {
+// waitsSole reports whether a transaction that was decided in the belief that no other node would come is among those
+// for which t waits, or is t. It takes the gate behind other locks, and gives way in a circle.
+func (t *tx) waitsSole() bool {
+	for ; t != nil && !t.guard && !t.late; t = t.waits {
 	}
 	return t != nil
 }
