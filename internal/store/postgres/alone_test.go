@@ -71,18 +71,7 @@ func (s *Store) beat(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.
 ) {
 	t.Helper()
 	return s.Send(t.Context(), scheduler.Sole, func(sent scheduler.Tx) error {
-		held, err := sent.Leases(t.Context(), ids)
-		if err != nil {
-			return err
-		}
-		var saved []*rules.Held
-		for _, h := range held {
-			if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, sent.Now(), sent.Serving()); err != nil {
-				return err
-			}
-			saved = append(saved, h)
-		}
-		err = sent.SaveLeases(t.Context(), saved)
+		err := saveBeats(t, sent, ids)
 		if err == nil && besides != nil {
 			err = besides(sent)
 		}
@@ -91,6 +80,23 @@ func (s *Store) beat(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.
 		}
 		return sent.Gate(t.Context())
 	})
+}
+
+// saveBeats extends leases as their heartbeats do.
+func saveBeats(t *testing.T, tx scheduler.Tx, ids []lessor.LeaseID) error {
+	t.Helper()
+	held, err := tx.Leases(t.Context(), ids)
+	if err != nil {
+		return err
+	}
+	var saved []*rules.Held
+	for _, h := range held {
+		if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, tx.Now(), tx.Serving()); err != nil {
+			return err
+		}
+		saved = append(saved, h)
+	}
+	return tx.SaveLeases(t.Context(), saved)
 }
 
 // prepareBoth opens both connections and prepares all statements on them. Before that, a node does not send in parts

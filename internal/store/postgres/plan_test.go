@@ -289,20 +289,7 @@ func TestHeartbeatsAreHOT(t *testing.T) {
 	const leases, rounds = 500, 20
 	ids := leaseJobs(t, s, leases)
 	for range rounds {
-		err := s.Update(t.Context(), func(tx scheduler.Tx) error {
-			held, err := tx.Leases(t.Context(), ids)
-			if err != nil {
-				return err
-			}
-			var saved []*rules.Held
-			for _, h := range held {
-				if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, tx.Now(), tx.Serving()); err != nil {
-					return err
-				}
-				saved = append(saved, h)
-			}
-			return tx.SaveLeases(t.Context(), saved)
-		})
+		err := s.Update(t.Context(), func(tx scheduler.Tx) error { return saveBeats(t, tx, ids) })
 		if err != nil {
 			t.Fatal(err)
 		}
