@@ -27,9 +27,13 @@ const (
 type InvalidError struct {
 	Reason Reason
 	Detail string
+	cause  error // what the system said, or nil
 }
 
 func (e *InvalidError) Error() string { return string(e.Reason) + ": " + e.Detail }
+
+// Unwrap returns what the system said, which may have nothing to do with the file.
+func (e *InvalidError) Unwrap() error { return e.cause }
 
 func invalid(r Reason, format string, args ...any) error {
 	return &InvalidError{Reason: r, Detail: fmt.Sprintf(format, args...)}

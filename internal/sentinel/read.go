@@ -87,7 +87,7 @@ func unreadable(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fs.ErrNotExist
 	}
-	return invalid(Unreadable, "%v", err)
+	return &InvalidError{Reason: Unreadable, Detail: err.Error(), cause: err}
 }
 
 // Sentinel returns the folder's sentinel. The error is fs.ErrNotExist, or an *InvalidError.
