@@ -177,6 +177,7 @@ func TestSpoiledFolderFailsTheAttempt(t *testing.T) {
 		{"grant", "rm .grant.json; mkdir .grant.json; echo > .grant.json/file", ".grant.json"},
 		{"shim log", "rm shim.log; mkdir shim.log; echo > shim.log/file", "shim.log"},
 		{"lock", "rm .lock; mkdir .lock", ".lock"},
+		{"folder", `mv "$PWD" "$PWD-gone"; ln -s "$PWD-gone" "$PWD"`, "not a folder"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, 5*time.Second)

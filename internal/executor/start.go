@@ -96,6 +96,9 @@ var errStarted = errors.New("the lease has had its shim")
 // does not allow that.
 func (r *Runner) start(ctx context.Context, g lessor.Grant) (*process, error) {
 	f, err := r.w.MakeFolder(g.Job.ID)
+	if _, ok := errors.AsType[*sentinel.InvalidError](err); ok { // the job has put something else there, or closed it
+		return nil, spoiled(err)
+	}
 	if err != nil {
 		return nil, err
 	}
