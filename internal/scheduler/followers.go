@@ -12,6 +12,10 @@ import (
 // followersFor is how long a node's report of its followers counts: three times the interval between two reports.
 const followersFor = 3 * sampleEvery
 
+// askedFor is how long this node counts on the reports that it made itself: the others may read and write some seconds
+// later.
+const askedFor = followersFor - sampleEvery
+
 const followersName = "followed"
 
 // followers says, for each node, until when callers follow the records there. A node publishes this with its changes;
@@ -36,6 +40,7 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 	if !s.store.Shared() || !s.stream.active(s.now()) {
 		return
 	}
+	began := s.now()
 	err := s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		f, err := loadFollowers(ctx, p.tx)
 		if err != nil {
@@ -50,20 +55,25 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 		p.l.fold.AskForEvents()
 		return p.tx.SaveSetting(ctx, followersName, raw)
 	})
-	s.stream.noteAsked(err)
+	s.stream.noteAsked(began, s.now(), err)
 }
 
+// followedElsewhere reports whether callers follow the records on another node, as far as this one has read: until it
+// reads again, a report does not end, however long this node, or the store's clock, stood still or leapt.
+func (l *loop) followedElsewhere() bool { return l.followedAt.Before(l.followersUntil) }
+
 // restoreFollowers reads the stored reports of other nodes after a rebuild, which skips the changes that carried them.
-// Entries that those changes carried are lost.
+// Entries that those changes carried are lost. A report counts again in full, because its end is a time on the store's
+// clock, which may have been set.
 func (l *loop) restoreFollowers(ctx context.Context, v View) error {
 	if !l.store.Shared() {
 		return nil
 	}
 	l.stream.markGap()
 	f, err := loadFollowers(ctx, v)
-	for name, until := range f {
+	for name := range f {
 		if name != l.name {
-			l.followersUntil = max(l.followersUntil, until)
+			l.followersUntil = l.now().Add(followersFor)
 		}
 	}
 	return err

@@ -33,12 +33,11 @@ type loop struct {
 	linger   linger
 	faults   []time.Time // when the last steps panicked
 
-	began      time.Time          // for the monotonic part of clock
-	clock      rules.ClockReading // the last reading of the store's clock
-	servedAt   time.Time          // when service was last noted
-	followedAt time.Time          // when changes of other nodes were last read
-	// followersUntil is how long callers follow the records on another node.
-	followersUntil lessor.Instant
+	began          time.Time          // for the monotonic part of clock
+	clock          rules.ClockReading // the last reading of the store's clock
+	servedAt       time.Time          // when service was last noted
+	followedAt     time.Time          // when changes of other nodes were last read
+	followersUntil time.Time          // how long a report of followers on another node counts
 	// beatsRefused says that the store failed heartbeats since service was last noted. No worker could send one in that
 	// time, whatever was noted meanwhile here or on a node that is idle: service begins again.
 	beatsRefused bool

@@ -34,7 +34,6 @@ func (l *loop) setBack(now lessor.Instant) {
 	s := &l.starving
 	s.since, s.askedAt = min(s.since, now), min(s.askedAt, now)
 	l.workers.setBack(now)
-	l.followersUntil = min(l.followersUntil, now.Add(followersFor))
 	f := l.fold
 	l.retaining.at, f.OthersAt = min(l.retaining.at, now), min(f.OthersAt, now)
 	for i := range l.expected {

@@ -112,7 +112,7 @@ func (l *loop) follow(ctx context.Context, v View) error {
 		return err
 	}
 	if followed.Followers {
-		l.followersUntil = v.Now().Add(followersFor)
+		l.followersUntil = l.followedAt.Add(followersFor)
 	}
 	l.stream.publish(followed.Events)
 	if l.reload = l.reload || followed.Settings; l.reload {
@@ -132,7 +132,7 @@ func (l *loop) followIdle(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	l.dropFold() // part of the changes may have been applied
+	l.dropFold()
 	if errors.Is(err, fold.ErrStale) || errors.Is(err, ErrWentBack) {
 		return l.rebuild(ctx)
 	}

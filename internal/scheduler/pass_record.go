@@ -10,7 +10,7 @@ import (
 func (p *pass) publish(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
 	if p.following == unknown {
 		p.following = no
-		if p.l.stream.active(p.l.now()) || p.now < p.l.followersUntil {
+		if p.l.stream.active(p.l.now()) || p.l.followedElsewhere() {
 			p.following = yes
 		}
 	}
@@ -55,7 +55,7 @@ func (p *pass) sendEvents(ctx context.Context) error {
 		if s := specs[p.events[i].JobID]; s != nil {
 			p.events[i].TraceID = s.TraceID
 		}
-		if p.now < p.l.followersUntil {
+		if p.l.followedElsewhere() {
 			if err := p.l.fold.PublishEvent(&p.events[i]); err != nil {
 				return err
 			}

@@ -26,8 +26,9 @@ type stream struct {
 	memory    []Streamed // the newest, up to and with last
 	followers map[*Follower]struct{}
 	leftAt    time.Time
-	asked     bool // the other nodes publish their entries here
-	missed    bool // they could not be asked, since they were last asked
+	asked     bool      // the other nodes publish their entries here
+	askedAt   time.Time // when they were last asked; zero = not since the first follower came
+	missed    bool      // they could not be asked, since they were last asked
 	closed    bool
 }
 
@@ -125,14 +126,17 @@ func (s *stream) markGap() {
 	s.forget()
 }
 
-// noteAsked records whether the other nodes could be asked for their entries. Those that they published nowhere in the
-// meantime are a gap.
-func (s *stream) noteAsked(err error) {
+// noteAsked records whether the other nodes could be asked for their entries, between began and now. Those that they
+// published nowhere in the meantime are a gap.
+func (s *stream) noteAsked(began, now time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = err == nil
-	if s.asked && s.missed {
-		s.forget()
+	if s.asked = err == nil; s.asked {
+		late := !s.askedAt.IsZero() && now.Sub(s.askedAt) > askedFor
+		if s.missed || late {
+			s.forget()
+		}
+		s.askedAt = began
 	}
 	s.missed = err != nil
 }
@@ -188,7 +192,7 @@ func (s *stream) join(
 	}
 	if !s.isActive(now) { // no entries were made in the meantime
 		s.forget()
-		s.asked, s.missed = false, false
+		s.asked, s.askedAt, s.missed = false, time.Time{}, false
 	}
 	f = &Follower{stream: s, tenant: c.Tenant, arrived: make(chan struct{}, 1), next: after + 1}
 	switch {
