@@ -196,7 +196,7 @@ func TestLeaseHasTheTTLThatWasAskedFor(t *testing.T) {
 func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 	for name, cancel := range map[string]bool{"ended": false, "cancelled": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, 600*time.Millisecond)
+			b := newBench(t, 5*time.Second)
 			pipe := filepath.Join(t.TempDir(), "pipe")
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 // TestHeldFolderIsAskedToStop starts an attempt while an earlier one holds the folder. The Runner asks the earlier one
 // to stop, and keeps the new lease alive until it does, for longer than the ttl.
 func TestHeldFolderIsAskedToStop(t *testing.T) {
-	b := newBench(t, 1500*time.Millisecond)
+	b := newBench(t, 3*time.Second)
 	id := b.submit("{}")
 	f := b.folder(id)
 	held, err := f.Lock()
@@ -36,7 +36,7 @@ func TestHeldFolderIsAskedToStop(t *testing.T) {
 	if asked, err := f.AskedToStop(1); err != nil || !asked {
 		t.Errorf("the earlier attempt is asked to stop: %t, %v; want true", asked, err)
 	}
-	time.Sleep(3 * time.Second) // twice the ttl: without heartbeats the lease would be over
+	time.Sleep(6 * time.Second) // twice the ttl: without heartbeats the lease would be over
 	if out := b.read(id, "stdout.log"); out != "" {
 		t.Fatalf("two attempts ran at once: %q", out)
 	}
@@ -175,7 +175,7 @@ func TestGrantedJobIsStartedByTheNextRunner(t *testing.T) {
 // TestGrantedJobOfAFrozenShimIsGivenBack: a shim hangs, its lease expires, and the Runner is killed when it has got
 // the job's next lease. The next Runner finds the frozen shim and gives that lease back before it expires.
 func TestGrantedJobOfAFrozenShimIsGivenBack(t *testing.T) {
-	b := newBench(t, time.Second)
+	b := newBench(t, 2*time.Second)
 	script := `if [ "$LESSOR_ATTEMPT" = 1 ]; then echo $PPID > pid; sleep 60; fi`
 	stop := b.work(nil, script)
 	id := b.submit("{}")
@@ -302,10 +302,10 @@ func TestLeaseLivesOnProgressAlone(t *testing.T) {
 		"beat":   `echo "{\"nonce\":\"$i\"}" > new && mv new .beat`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, time.Second)
+			b := newBench(t, 2*time.Second)
 			b.work(func(c *Config) { c.Task.ExtendOn = lessor.ExtendOnProgress },
 				`[ $LESSOR_ATTEMPT = 1 ] && exec sleep 30;
-					for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do `+move+`; sleep 0.1; done`)
+					for i in $(seq 40); do `+move+`; sleep 0.1; done`)
 			id := b.submit("{}")
 			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
 				t.Errorf("completed by attempt %d, want 2: only the silent attempt loses its lease", j.Attempt)

@@ -115,7 +115,7 @@ func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
 
 // TestCancelReachesTheWholeGroup cancels a command whose child ignores SIGTERM and holds a pipe open until it ends.
 func TestCancelReachesTheWholeGroup(t *testing.T) {
-	b := newBench(t, 600*time.Millisecond)
+	b := newBench(t, 5*time.Second)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestRemovedFolderFailsTheAttempt(t *testing.T) {
 // TestForcedCancelLeavesNoExitRecord: a forced cancel ends the lease of a running command. The shim ends the command
 // and reports nothing.
 func TestForcedCancelLeavesNoExitRecord(t *testing.T) {
-	b := newBench(t, 600*time.Millisecond)
+	b := newBench(t, 3*time.Second)
 	b.work(nil, `echo $$ > begun; sleep 30`)
 	id := b.submit("{}")
 	b.awaitFile(id, "begun")

@@ -44,7 +44,7 @@ func TestWaitingRequestsAreServedInOrderAndOnlyOnce(t *testing.T) {
 		if got := <-order; got != "second" {
 			t.Errorf("%s was served, want second", got)
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(11 * time.Second) // the third has waited in vain
 		select {
 		case got := <-order:
 			t.Errorf("%s was served without a job", got)
