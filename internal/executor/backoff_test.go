@@ -127,26 +127,6 @@ func TestFullDiskCostsJobsNothing(t *testing.T) {
 	}
 }
 
-// TestJobThatCannotBeStartedCostsNothing puts a file where the job's folder should be.
-func TestJobThatCannotBeStartedCostsNothing(t *testing.T) {
-	b := newBench(t, 5*time.Second)
-	id := b.submit("{}")
-	b.folder(lessor.JobID{UUID: lessor.UUID{15: 1}}) // makes the workspace
-	blocked := filepath.Join(b.workspace, "jobs", id.String())
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b.work(nil, "echo ran")
-	await(t, "the job to be given back", func() bool { return b.countEntries(id, lessor.ReleaseCannotStart) > 0 })
-	b.wantUntouched(id)
-	if err := os.Remove(blocked); err != nil {
-		t.Fatal(err)
-	}
-	if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 || j.Interruptions != 0 {
-		t.Errorf("completed at attempt %d after %d interruptions, want 1 after 0", j.Attempt, j.Interruptions)
-	}
-}
-
 // TestReadOnlyDiskCostsJobsNothing runs a worker whose workspace has become read-only.
 func TestReadOnlyDiskCostsJobsNothing(t *testing.T) {
 	b := newBench(t, 5*time.Second)
