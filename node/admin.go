@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,9 +30,9 @@ func (n *Node) LoginCode() string { return n.dashboard.Code(n.admin) }
 // each node has its own token file, and must not end the token of another node.
 func (n *Node) adminName() string {
 	if n.cfg.AdminToken != "" || !n.store.Shared() {
-		return "admin"
+		return token.AdminName
 	}
-	return "admin of " + n.name()
+	return token.AdminName + " of " + n.name()
 }
 
 // adminToken stores the admin token: the configured one, else the one in the file, else a new one. It writes to the
@@ -49,21 +50,21 @@ func (n *Node) adminToken(ctx context.Context) error {
 			return err
 		}
 		hash := n.admin
+		if slices.ContainsFunc(known, func(t scheduler.Token) bool { return t.Hash == hash }) {
+			return nil
+		}
 		for _, t := range known {
-			if t.Hash == hash {
-				return nil
-			}
 			if t.Name == name && t.Role == role {
 				if _, err := scheduler.DropToken(ctx, tx, t.ID); err != nil { // t is the previous admin token
 					return err
 				}
 			}
 		}
-		t, _, err := token.Issue(token.Ask{Role: &role, Name: &name}, lessor.At(time.Now()))
+		t, _, err := token.Issue(token.Ask{Role: &role}, lessor.At(time.Now()))
 		if err != nil {
 			return err
 		}
-		t.Hash = hash
+		t.Name, t.Hash = name, hash
 		return tx.SaveToken(ctx, t)
 	})
 	if err != nil {

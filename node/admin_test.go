@@ -2,14 +2,17 @@ package node
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
 
 	"lessor"
 	"lessor/internal/pgtest"
+	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres"
 	"lessor/internal/store/sqlite"
+	"lessor/internal/token"
 )
 
 var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
@@ -59,6 +62,43 @@ func TestNodesKeepEachOthersAdminTokens(t *testing.T) {
 			if _, valid := n.tokens.Valid(of.hash, lessor.At(time.Now())); valid != of.valid {
 				t.Errorf("on %s: the %s token is valid: %v, want %v", n.name(), of.token, valid, of.valid)
 			}
+		}
+	}
+}
+
+// TestAdminTokensOfOperatorsSurviveARestart: operators make tokens beside the server's own one. None of them can have
+// its name, because a token of that name is replaced.
+func TestAdminTokensOfOperatorsSurviveARestart(t *testing.T) {
+	cfg := testConfig(t)
+	restart := func() *Node {
+		t.Helper()
+		n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := restart()
+	older, _, err := token.Issue(token.Ask{Role: new("admin")}, lessor.At(time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	older.Name = token.AdminName // made before names were reserved
+	err = n.store.Update(t.Context(), func(tx scheduler.Tx) error { return tx.SaveToken(t.Context(), older) })
+	if err = errors.Join(err, n.Close()); err != nil {
+		t.Fatal(err)
+	}
+	n = restart()
+	defer n.Close()
+	for whose, hash := range map[string][32]byte{"server's": n.admin, "operator's": older.Hash} {
+		if _, valid := n.tokens.Valid(hash, lessor.At(time.Now())); !valid {
+			t.Errorf("the %s token is not valid after a restart", whose)
+		}
+	}
+	for _, name := range []string{token.AdminName, n.adminName(), "admin of 127.0.0.1:7001"} {
+		_, _, err := token.Issue(token.Ask{Role: new("admin"), Name: &name}, lessor.At(time.Now()))
+		if lessor.CodeOf(err) != lessor.CodeInvalidValue {
+			t.Errorf("a token named %q is answered %v, want that the name is not allowed", name, err)
 		}
 	}
 }

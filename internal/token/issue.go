@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -48,7 +49,7 @@ func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
 		t.Name = *a.Name
 		if n := utf8.RuneCountInString(t.Name); n < 1 || n > maxName {
 			fail("name", "must be 1 to %d characters long, not %d", maxName, n)
-		} else if !rules.Nameable(t.Name) {
+		} else if !rules.Nameable(t.Name) || isServers(t.Name) {
 			fail("name", "must not hold a slash, nor be the name of a part of the server: "+
 				"the record could not tell it from another actor")
 		}
@@ -78,6 +79,13 @@ func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
 		}
 	}
 	return t, secret, nil
+}
+
+// AdminName is the name of the server's own admin token. Where several nodes have one each, theirs begin with it.
+const AdminName = "admin"
+
+func isServers(name string) bool {
+	return name == AdminName || strings.HasPrefix(name, AdminName+" of ")
 }
 
 // prefix makes a token recognisable to people and to scanners that look for leaked secrets.
