@@ -20,7 +20,7 @@ type SubmitOptions struct {
 	IdempotencyKey string
 	// RunAt is the earliest time at which the job may run. The default is now.
 	RunAt time.Time
-	// Delay sets RunAt to this long after now, by the clock of the caller. Set RunAt or Delay, not both.
+	// Delay is how long after the submission the job may run, at most 366 days. Set RunAt or Delay, not both.
 	Delay time.Duration
 	// MaxAttempts is how many attempts the job has. The default is the server's jobs.max_attempts.
 	MaxAttempts int
@@ -39,8 +39,8 @@ type SubmitOptions struct {
 }
 
 // Submission returns the body that submits a job of jobType with these options. The payload is encoded as JSON and must
-// give an object; nil means {}. Delay counts from now.
-func (o *SubmitOptions) Submission(jobType string, payload any, now time.Time) (Submission, error) {
+// give an object; nil means {}. Equal options give equal bodies, so that a submission with a key can be repeated.
+func (o *SubmitOptions) Submission(jobType string, payload any) (Submission, error) {
 	s := Submission{Type: &jobType}
 	if payload != nil {
 		raw, err := json.Marshal(payload)
@@ -52,15 +52,14 @@ func (o *SubmitOptions) Submission(jobType string, payload any, now time.Time) (
 	if o == nil {
 		return s, nil
 	}
-	runAt := o.RunAt
-	if o.Delay != 0 {
-		if !runAt.IsZero() {
-			return s, errors.New("SubmitOptions sets both RunAt and Delay")
-		}
-		runAt = now.Add(o.Delay)
+	if o.Delay != 0 && !o.RunAt.IsZero() {
+		return s, errors.New("SubmitOptions sets both RunAt and Delay")
 	}
-	if !runAt.IsZero() {
-		s.RunAt = new(runAt.Format(time.RFC3339Nano))
+	if o.Delay > 0 {
+		s.DelayMS = new((o.Delay + time.Millisecond - 1).Milliseconds())
+	}
+	if !o.RunAt.IsZero() {
+		s.RunAt = new(o.RunAt.Format(time.RFC3339Nano))
 	}
 	if !o.Tenant.IsZero() {
 		s.TenantID = new(o.Tenant.String())

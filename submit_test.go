@@ -20,7 +20,9 @@ func TestSubmitOptionsBecomeASubmission(t *testing.T) {
 		{"zero", nil, &SubmitOptions{}, `{"type":"mail"}`},
 		{"raw payload", json.RawMessage(`{"n":1.50}`), nil, `{"type":"mail","payload":{"n":1.50}}`},
 		{"struct payload", struct{ To string }{"ann"}, nil, `{"type":"mail","payload":{"To":"ann"}}`},
-		{"delay", nil, &SubmitOptions{Delay: time.Minute}, `{"type":"mail","run_at":"2026-03-01T12:01:00Z"}`},
+		{"delay", nil, &SubmitOptions{Delay: time.Minute}, `{"type":"mail","delay_ms":60000}`},
+		{"delay is rounded up", nil, &SubmitOptions{Delay: time.Nanosecond}, `{"type":"mail","delay_ms":1}`},
+		{"delay that is over", nil, &SubmitOptions{Delay: -time.Minute}, `{"type":"mail"}`},
 		{
 			"runtime is rounded up", nil, &SubmitOptions{MaxRuntime: time.Millisecond},
 			`{"type":"mail","max_runtime_s":1}`,
@@ -43,7 +45,7 @@ func TestSubmitOptionsBecomeASubmission(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := c.options.Submission("mail", c.payload, now)
+			s, err := c.options.Submission("mail", c.payload)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,11 +59,11 @@ func TestSubmitOptionsBecomeASubmission(t *testing.T) {
 
 func TestSubmitOptionsRefuseTwoTimesAndBadPayloads(t *testing.T) {
 	both := &SubmitOptions{RunAt: time.Unix(1, 0), Delay: time.Second}
-	if _, err := both.Submission("mail", nil, time.Now()); err == nil ||
+	if _, err := both.Submission("mail", nil); err == nil ||
 		!strings.Contains(err.Error(), "RunAt and Delay") {
 		t.Errorf("RunAt and Delay together gave %v", err)
 	}
-	if _, err := (*SubmitOptions)(nil).Submission("mail", func() {}, time.Now()); err == nil {
+	if _, err := (*SubmitOptions)(nil).Submission("mail", func() {}); err == nil {
 		t.Error("a function was encoded as a payload")
 	}
 }

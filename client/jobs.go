@@ -18,7 +18,7 @@ import (
 func (c *Client) Submit(
 	ctx context.Context, jobType string, payload any, o *lessor.SubmitOptions,
 ) (lessor.Submitted, error) {
-	s, err := o.Submission(jobType, payload, time.Now())
+	s, err := o.Submission(jobType, payload)
 	if err != nil {
 		return lessor.Submitted{}, err
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -17,7 +16,7 @@ var local = scheduler.Caller{Actor: rules.ActorLocal}
 func (n *Node) Submit(
 	ctx context.Context, jobType string, payload any, o *lessor.SubmitOptions,
 ) (lessor.Submitted, error) {
-	s, err := o.Submission(jobType, payload, time.Now())
+	s, err := o.Submission(jobType, payload)
 	if err != nil {
 		return lessor.Submitted{}, err
 	}
