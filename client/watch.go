@@ -38,10 +38,13 @@ var errLongLine = errors.New("an event is too long")
 // the server refuses.
 func (c *Client) Watch(ctx context.Context, after string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		silent := 0 // consecutive connections without an entry
+		silent := 0  // consecutive connections without an entry
+		met := false // a server has been connected
 		for ctx.Err() == nil {
 			place, base := c.servers.current()
-			last, more, err := c.watchOnce(ctx, base, after, yield)
+			missed := met && after == "" // nothing says where to continue
+			last, more, err := c.watchOnce(ctx, base, after, missed, yield)
+			met = met || err == nil
 			if !more {
 				return
 			}
@@ -63,10 +66,10 @@ func (c *Client) Watch(ctx context.Context, after string) iter.Seq2[Entry, error
 	}
 }
 
-// watchOnce reads one connection until it breaks. It returns the id of the last entry and whether the caller wants
-// more; err says why there was no connection.
+// watchOnce reads one connection until it breaks. If entries may have been missed before, it begins with a Gap. It
+// returns the id of the last entry and whether the caller wants more; err says why there was no connection.
 func (c *Client) watchOnce(
-	ctx context.Context, base, after string, yield func(Entry, error) bool,
+	ctx context.Context, base, after string, missed bool, yield func(Entry, error) bool,
 ) (last string, more bool, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if after != "" {
@@ -77,6 +80,9 @@ func (c *Client) watchOnce(
 		return after, ctx.Err() == nil, err
 	}
 	defer stream.Close()
+	if missed && !yield(Entry{Gap: true}, nil) {
+		return after, false, nil
+	}
 	for r := bufio.NewReaderSize(stream, maxEventLine); ; {
 		e, err := readEvent(r)
 		if err != nil {

@@ -54,6 +54,29 @@ func TestWatchResumesAfterTheLastEntry(t *testing.T) {
 	}
 }
 
+// TestWatchWithoutAnEntryShowsAGap: a connection ends before its first entry, and nothing says where to continue.
+func TestWatchWithoutAnEntryShowsAGap(t *testing.T) {
+	connections := 0
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, ": hello\n\n")
+		if connections++; connections > 1 {
+			_, _ = io.WriteString(w, streamEvent(1))
+		}
+	})
+	var got []string
+	for e, err := range connect(t, s.URL).Watch(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, fmt.Sprintf("%s %t", e.ID, e.Gap)); e.ID == "1" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{" true", "1 false"}, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
 func TestWatchGoesToTheNextServerAndEndsWithItsContext(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, streamEvent(1))
