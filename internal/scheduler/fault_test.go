@@ -26,6 +26,7 @@ type faulty struct {
 	commit  atomic.Pointer[error]           // every commit fails with it
 	due     func()                          // before Due
 	locked  atomic.Bool                     // another node has locked all circuits
+	reads   atomic.Pointer[error]           // every View fails with it
 	after   func()                          // between the commit and its answer
 	updates atomic.Int64
 	views   atomic.Int64
@@ -64,6 +65,9 @@ func sendByUpdate(ctx context.Context, s scheduler.Store, fn func(scheduler.Tx) 
 
 func (f *faulty) View(ctx context.Context, fn func(scheduler.View) error) error {
 	f.views.Add(1)
+	if err := f.reads.Load(); err != nil {
+		return *err
+	}
 	return f.Store.View(ctx, fn)
 }
 
@@ -443,5 +447,32 @@ func TestWaitingRequestEndsWhileTheStoreFails(t *testing.T) {
 			t.Errorf("the request ended after %v with %q, want after 5 s that the disk is full", took, e.Detail)
 		}
 		f.fail.Store(nil)
+	})
+}
+
+// TestBatchIsAnsweredThoughItsReasonsCannotBeRead: the store fails after a commit, while the reasons why other leases
+// of the batch are over are looked up. The caller learns what was committed.
+func TestBatchIsAnsweredThoughItsReasonsCannotBeRead(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		over, job := w.submit(nil), w.submit(nil)
+		first, second := w.lease("worker-1", nil), w.lease("worker-1", nil)
+		w.mustComplete(first, "completed")
+		f.after = func() { f.reads.Store(&scheduler.ErrUnreachable) }
+		var ends []lessor.LeaseCompletion
+		for _, g := range []lessor.Grant{first, second} {
+			ends = append(ends, lessor.LeaseCompletion{LeaseID: new(g.Lease.ID.String()), Status: new("failed")})
+		}
+		answers, err := w.CompleteAll(w.ctx, anybody, "worker-1", ends)
+		f.after = nil
+		f.reads.Store(nil)
+		if err != nil || len(answers) != 2 || lessor.CodeOf(answers[0].Err) != lessor.CodeLeaseNotFound ||
+			answers[1].Err != nil {
+			t.Errorf("the batch is answered %+v, %v; want that the first lease is over and the second has ended",
+				answers, err)
+		}
+		w.wantState(over.ID, lessor.Completed)
+		if j := w.job(job.ID); j.LeaseID != nil {
+			t.Errorf("the second job is %s, want without its lease", j.State)
+		}
 	})
 }

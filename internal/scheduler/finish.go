@@ -57,16 +57,17 @@ func (s *Scheduler) CompleteAll(
 	if err := s.do(ctx, &o.caller, o); err != nil {
 		return nil, err
 	}
-	return s.allEnded(ctx, o, ds)
+	return s.allEnded(ctx, o, ds), nil
 }
 
 // allEnded returns the answers to a batch of completions.
-func (s *Scheduler) allEnded(ctx context.Context, o *endCall, ds []lessor.LeaseCompletion) ([]LeaseAnswer, error) {
+func (s *Scheduler) allEnded(ctx context.Context, o *endCall, ds []lessor.LeaseCompletion) []LeaseAnswer {
 	answers := make([]LeaseAnswer, len(ds))
 	for i := range ds {
 		answers[i] = LeaseAnswer{LeaseID: *ds[i].LeaseID, Err: o.ends[i].err}
 	}
-	return answers, s.explainAll(ctx, o.caller, answers)
+	s.explainAll(ctx, o.caller, answers)
+	return answers
 }
 
 // endAll checks a batch of completions that is in the named field.
@@ -130,13 +131,13 @@ func (s *Scheduler) explain(ctx context.Context, c Caller, id lessor.LeaseID, er
 		return nil
 	}
 	answers := []LeaseAnswer{{LeaseID: id.String(), Err: err}}
-	if err := s.explainAll(ctx, c, answers); err != nil {
-		return err
-	}
+	s.explainAll(ctx, c, answers)
 	return answers[0].Err
 }
 
-func (s *Scheduler) explainAll(ctx context.Context, c Caller, answers []LeaseAnswer) error {
+// explainAll is explain for a batch. If the store fails now, the refusals are answered without their reasons: what was
+// committed stays.
+func (s *Scheduler) explainAll(ctx context.Context, c Caller, answers []LeaseAnswer) {
 	var ids []lessor.LeaseID
 	for _, a := range answers {
 		if unexplained(a.Err) {
@@ -144,7 +145,7 @@ func (s *Scheduler) explainAll(ctx context.Context, c Caller, answers []LeaseAns
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return
 	}
 	var ends map[lessor.LeaseID]LeaseEnd
 	err := s.store.View(ctx, func(v View) (err error) {
@@ -152,7 +153,7 @@ func (s *Scheduler) explainAll(ctx context.Context, c Caller, answers []LeaseAns
 		return err
 	})
 	if err != nil {
-		return storeRefusal(fmt.Errorf("load lease ends: %w", err))
+		return
 	}
 	for i, a := range answers {
 		if end, ok := ends[leaseID(a.LeaseID)]; ok && unexplained(a.Err) && c.sees(end.Tenant) {
@@ -162,7 +163,6 @@ func (s *Scheduler) explainAll(ctx context.Context, c Caller, answers []LeaseAns
 			}
 		}
 	}
-	return nil
 }
 
 func unexplained(err error) bool {

@@ -77,7 +77,7 @@ func (s *Scheduler) HeartbeatAll(
 	if err := s.do(ctx, &o.caller, o); err != nil {
 		return nil, err
 	}
-	return s.beatAnswers(ctx, o, leaseIDs)
+	return s.beatAnswers(ctx, o, leaseIDs), nil
 }
 
 // beatAll checks a batch of heartbeats that is in the named field.
@@ -96,12 +96,13 @@ func (s *Scheduler) beatAll(c Caller, worker, field string, leaseIDs []string) (
 }
 
 // beatAnswers returns the answers to a batch of heartbeats.
-func (s *Scheduler) beatAnswers(ctx context.Context, o *beatCall, leaseIDs []string) ([]LeaseAnswer, error) {
+func (s *Scheduler) beatAnswers(ctx context.Context, o *beatCall, leaseIDs []string) []LeaseAnswer {
 	answers := make([]LeaseAnswer, len(leaseIDs))
 	for i := range o.beats {
 		answers[i] = LeaseAnswer{LeaseID: leaseIDs[i], Beat: o.beats[i].answer, Err: o.beats[i].err}
 	}
-	return answers, s.explainAll(ctx, o.caller, answers)
+	s.explainAll(ctx, o.caller, answers)
+	return answers
 }
 
 // leaseID reads a lease id; an ill-formed one is the zero id, which no lease has.

@@ -67,14 +67,10 @@ func (s *Scheduler) Turn(ctx context.Context, c Caller, t lessor.Turn) (answer T
 		return answer, err
 	}
 	if ends != nil {
-		if answer.Complete, err = s.allEnded(ctx, ends, t.Complete); err != nil {
-			return answer, err
-		}
+		answer.Complete = s.allEnded(ctx, ends, t.Complete)
 	}
 	if beats != nil {
-		if answer.Heartbeat, err = s.beatAnswers(ctx, beats, t.Heartbeat); err != nil {
-			return answer, err
-		}
+		answer.Heartbeat = s.beatAnswers(ctx, beats, t.Heartbeat)
 	}
 	if request != nil {
 		answer.Grants, answer.Denial = request.result()
