@@ -18,8 +18,18 @@ type handle struct {
 	limit int64        // of the body, in bytes
 }
 
-// plain is a handler without a body.
-func plain(h func(*call) error) handle { return handle{run: h} }
+// plain is a handler without a body, of a route that may stream.
+func plain(h func(*call) error) handle {
+	return handle{run: func(c *call) error {
+		if err := c.skipBody(); err != nil {
+			return err
+		}
+		if c.route.stream {
+			c.deadlines(time.Time{}, time.Time{})
+		}
+		return h(c)
+	}}
+}
 
 // takes is a handler with a body of type T, decoded strictly. A body may be left out where no field of T is required.
 // The refusal of a body names every field that is wrong: the handler's own, those that contradict the document, and
@@ -50,9 +60,11 @@ func takes[T any](limit int64, h func(*call, *T) error, check ...func(*call, *T)
 // access send one.
 const slowest = 256 * kib
 
-// body reads the request's body. Its bytes count against maxBodies until the request is answered.
+// body reads the request's body. Its bytes count against maxBodies until the request is answered. However long the body
+// took, the answer has its own time.
 func (c *call) body(limit int64) ([]byte, error) {
 	rc := http.NewResponseController(c.w)
+	defer func() { _ = rc.SetWriteDeadline(time.Now().Add(writeTime)) }()
 	if more := time.Duration(limit/slowest) * time.Second; more > 0 { // than the readTime of every request
 		_ = rc.SetReadDeadline(time.Now().Add(readTime + more))
 	}
@@ -75,6 +87,17 @@ func (c *call) body(limit int64) ([]byte, error) {
 		return nil, badBody("could not be read to its end")
 	}
 	return b, nil
+}
+
+// skipBody reads what a client sends to a route that takes no body, while the time for reading is limited: the server
+// would do so before the answer, perhaps without a limit.
+func (c *call) skipBody() error {
+	if c.r.ContentLength == 0 {
+		return nil
+	}
+	_, err := c.body(bodySmall)
+	c.dropBody()
+	return err
 }
 
 // readBody reads up to limit bytes, if maxBodies has room for them. A body without a length counts as it grows.

@@ -78,9 +78,6 @@ func (c *call) run() error {
 	if err := c.readQuery(); err != nil {
 		return err
 	}
-	if c.route.stream {
-		c.deadlines(time.Time{}, time.Time{})
-	}
 	return c.route.handle.run(c)
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
@@ -154,11 +155,22 @@ func (c *call) turn(t *lessor.Turn) error {
 	defer release()
 	a, err := c.api.scheduler.Turn(ctx, c.caller, *t)
 	if err != nil {
-		return heldErr(ctx, err)
+		return turnErr(t, err, heldErr(ctx, err))
 	}
 	answer := turned{Complete: c.completed(a.Complete, t.Complete), Heartbeat: c.beatResults(a.Heartbeat)}
 	if t.Request != nil {
 		answer.Request.appender = c.requested(a.Grants, a.Denial, t.Request.View, true)
 	}
 	return c.answer(http.StatusOK, answer)
+}
+
+// turnErr returns the refusal of a turn that ended with err. What ends a request that waits undoes no other part.
+func turnErr(t *lessor.Turn, err, refusal error) error {
+	e, ok := errors.AsType[*lessor.Error](refusal)
+	if refusal == err || !ok || e.Code != lessor.CodeUnavailable || len(t.Complete)+len(t.Heartbeat) == 0 {
+		return refusal
+	}
+	unknown := *e
+	unknown.OutcomeUnknown = true
+	return &unknown
 }

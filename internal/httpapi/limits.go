@@ -50,10 +50,16 @@ var (
 func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx context.Context, release func(),
 	err error,
 ) {
+	if n := c.bytes; n > 0 { // what waits counts against the share of its tenant, also if it is light
+		c.dropBody()
+		if !c.api.bodies.Enter(c.caller.Tenant, n) {
+			return nil, nil, errBodies
+		}
+		c.bytes = n
+	}
 	if !places.Enter(c.caller.Tenant, 1) {
 		return nil, nil, errBusy
 	}
-	c.dropBody() // the places bound what is kept of it
 	c.seen.Hold(kind)
 	c.deadlines(time.Time{}, time.Now().Add(wait+writeTime))
 	guarded, unguard := c.guard(c.r.Context())
@@ -67,8 +73,11 @@ func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx c
 	}, nil
 }
 
-// heldErr returns why the server ended a request, or err if the client left.
+// heldErr returns why the server ended a request, or err if the client left or the outcome is not known.
 func heldErr(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*lessor.Error](err); ok && e.OutcomeUnknown {
+		return err
+	}
 	if refusal, ok := errors.AsType[*lessor.Error](context.Cause(ctx)); err != nil && ok {
 		return refusal
 	}

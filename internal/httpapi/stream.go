@@ -54,7 +54,7 @@ func (c *call) boundUnread() {
 func awaitText(
 	ctx context.Context, b *bytes.Buffer, f *scheduler.Follower, ids readerIDs, alive <-chan time.Time,
 ) []byte {
-	for {
+	for ctx.Err() == nil { // a slow reader always has something to take
 		if gather(b, f.Take, ids); b.Len() > 0 {
 			return b.Bytes()
 		}
@@ -66,9 +66,9 @@ func awaitText(
 		case <-alive:
 			return []byte(": alive\n\n")
 		case <-ctx.Done():
-			return nil
 		}
 	}
+	return nil
 }
 
 // push sends text now. A client that does not read it in time is dropped.
