@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -96,10 +97,10 @@ func finishing(work context.Context) (context.Context, context.CancelFunc) {
 // answer replies and acknowledges. If the reply cannot be sent, it gives the message back, because an acknowledged
 // message would be lost.
 func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[Out]) error {
-	err := reply(ctx, m, r)
+	err := l.reply(ctx, m, r)
 	if errors.Is(err, errUnencodable) || errors.Is(err, worker.ErrOutOfBounds) {
 		// Another delivery would fail in the same way.
-		err = reply(ctx, m, Result[Out]{RequestID: r.RequestID, Error: "the output cannot be sent: " + text(err)})
+		err = l.reply(ctx, m, Result[Out]{RequestID: r.RequestID, Error: "the output cannot be sent: " + text(err)})
 	}
 	switch {
 	case errors.Is(err, worker.ErrReceiptExpired):
@@ -112,8 +113,8 @@ func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[
 
 // reply sends a result. It fails with worker.ErrOutOfBounds if the mailbox of the message, or that of the sender, does
 // not accept a body of this length: each has its own bound.
-func reply[Out any](ctx context.Context, m worker.Message, r Result[Out]) error {
-	body, err := plainjson.Marshal(r)
+func (l *Loop[Req, Out]) reply(ctx context.Context, m worker.Message, r Result[Out]) error {
+	body, err := l.encode(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnencodable, err)
 	}
@@ -121,6 +122,18 @@ func reply[Out any](ctx context.Context, m worker.Message, r Result[Out]) error 
 		return err
 	}
 	return m.Reply(ctx, body)
+}
+
+// encode returns r as JSON. It returns a panic of the output's methods as an error.
+func (l *Loop[Req, Out]) encode(r Result[Out]) (body []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.cfg.Log.Error("The encoding of an output panicked",
+				"message", r.RequestID, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the output panicked: %v", p)
+		}
+	}()
+	return plainjson.Marshal(r)
 }
 
 // deadLetter sends the request to the dead letters. If that fails, the mailbox makes it one of its own dead letters.

@@ -179,7 +179,11 @@ func (l *Loop[Req, Out]) execute(ctx context.Context, m worker.Message, v Vitals
 	if err != nil {
 		return out, err
 	}
-	return l.cfg.Execute(ctx, &Task[Req]{ID: m.ID(), Delivery: m.Deliveries(), Request: request, Vitals: v})
+	out, err = l.cfg.Execute(ctx, &Task[Req]{ID: m.ID(), Delivery: m.Deliveries(), Request: request, Vitals: v})
+	if err != nil {
+		_ = err.Error() // finish calls it too: if it panics, it must do so here, where the panic is caught
+	}
+	return out, err
 }
 
 // journal returns the journal of a message; nil if its mailbox keeps none.

@@ -186,6 +186,11 @@ func TestHungAgentLosesItsMessageAndItsReplyIsRefused(t *testing.T) {
 	})
 }
 
+// dirError is an error whose nil pointer has no text.
+type dirError struct{ dir string }
+
+func (e *dirError) Error() string { return e.dir + " is full" }
+
 func TestErrorIsRepliedAndAcknowledged(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   execute
@@ -198,6 +203,10 @@ func TestErrorIsRepliedAndAcknowledged(t *testing.T) {
 		"panic": {
 			func(context.Context, *agent.Task[question]) (string, error) { panic("nil map") },
 			"the work panicked: nil map",
+		},
+		"error whose text panics": {
+			func(context.Context, *agent.Task[question]) (string, error) { return "", (*dirError)(nil) },
+			"the work panicked: runtime error: invalid memory address or nil pointer dereference",
 		},
 		"deadline": {func(ctx context.Context, _ *agent.Task[question]) (string, error) {
 			<-ctx.Done()
@@ -352,6 +361,30 @@ func TestOutputThatCannotBeSentIsAnError(t *testing.T) {
 	}}))
 	if got := p.answers(); len(got) != 1 || !strings.Contains(got[0], "the output cannot be sent: a body of") {
 		t.Errorf("replies %.200q", got)
+	}
+}
+
+type badOutput struct{}
+
+func (badOutput) MarshalJSON() ([]byte, error) { panic("no output") }
+
+func TestOutputWhoseEncodingPanicsIsAnError(t *testing.T) {
+	p := newPost(t)
+	id := p.ask("work")
+	l, err := agent.NewLoop(agent.LoopConfig[question, badOutput]{
+		Requests: p.requests, Log: slog.New(slog.NewTextHandler(&p.log, nil)),
+		Execute: func(context.Context, *agent.Task[question]) (badOutput, error) { return badOutput{}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if handled, err := l.Next(t.Context(), 0); err != nil || !handled {
+		t.Fatalf("handled %t, err %v", handled, err)
+	}
+	p.wantAnswers(`{"request_id":"` + id + `","output":null,"error":` +
+		`"the output cannot be sent: encode reply: the output panicked: no output"}`)
+	if log := p.log.String(); !strings.Contains(log, "badOutput.MarshalJSON") {
+		t.Errorf("the log has no stack of the panic: %s", log)
 	}
 }
 

@@ -11,28 +11,38 @@ import (
 
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
-// attempt runs l's handler and decides how its lease ends.
+// attempt runs l's handler and decides how its lease ends. The methods of what the handler returns, such as Error and
+// MarshalJSON, are also code of the user: they may panic or end the goroutine, as the handler may.
 func (w *Worker) attempt(l *lease) {
 	ctx, span := w.trace(l)
 	var result any
-	err := errGoexit
-	defer func() { // deferred, because the handler may end the goroutine
-		r := recover()
+	err, panicked := errGoexit, false
+	caught := func(r any) {
 		if r != nil {
-			err = fmt.Errorf("panic: %v\n\n%s", r, debug.Stack())
+			err, panicked = fmt.Errorf("panic: %v\n\n%s", r, debug.Stack()), true
 		}
-		if l.output.flush != nil {
-			l.output.flush()
+	}
+	e, send := failed(err, false), true
+	defer func() {
+		if r := recover(); r != nil { // conclude panicked
+			caught(r)
+			e, send = failed(err, false), true
 		}
-		e, send := w.conclude(l, result, err)
 		switch {
-		case r != nil:
+		case panicked:
 			w.log.Warn("A handler panicked", l.attrs("error", err)...)
 		case e.status == "failed":
 			w.log.Warn("An attempt failed", l.attrs("error", e.err, "retryable", !e.final)...)
 		}
 		endSpan(span, e, send, err)
 		w.returned(l, e, send)
+	}()
+	defer func() {
+		caught(recover())
+		if l.output.flush != nil {
+			l.output.flush()
+		}
+		e, send = w.conclude(l, result, err)
 	}()
 	result, err = l.handler.call(ctx, w, l)
 }

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace"
 
 	"lessor"
 	"lessor/client"
@@ -83,6 +86,19 @@ func TestHandlerGetsItsPayloadAndItsResultIsKept(t *testing.T) {
 	})
 }
 
+// dirError is an error whose nil pointer has no text.
+type dirError struct{ dir string }
+
+func (e *dirError) Error() string { return e.dir + " is full" }
+
+type badResult struct{}
+
+func (badResult) MarshalJSON() ([]byte, error) { panic("no result") }
+
+type exitResult struct{}
+
+func (exitResult) MarshalJSON() ([]byte, error) { runtime.Goexit(); return nil, nil }
+
 func TestErrorsFailTheAttempt(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -98,6 +114,18 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 			"panic with its stack", func() (any, error) { panic("on the streets of London") }, 2,
 			"panic: on the streets of London\n\ngoroutine",
 		},
+		{
+			"error whose text panics with its stack", func() (any, error) { return nil, (*dirError)(nil) }, 2,
+			"panic: runtime error: invalid memory address or nil pointer dereference\n\ngoroutine",
+		},
+		{
+			"result whose encoding panics with its stack", func() (any, error) { return badResult{}, nil }, 2,
+			"panic: no result\n\ngoroutine",
+		},
+		{
+			"result whose encoding ends the goroutine", func() (any, error) { return exitResult{}, nil }, 2,
+			"the handler ended its goroutine",
+		},
 		{"result that is not JSON", func() (any, error) { return make(chan int), nil }, 1, "encode result"},
 		{
 			"error that is too long", func() (any, error) { return nil, errors.New(strings.Repeat("é\x00", 6000)) }, 2,
@@ -110,7 +138,7 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			withServer(t, func(t *testing.T, s testServer) {
-				w := s.worker(worker.Config{})
+				w := s.worker(worker.Config{TracerProvider: trace.NewTracerProvider()})
 				worker.Handle(w, "print", func(context.Context, *worker.Job[order]) (any, error) { return tt.do() })
 				s.Run(w)
 				sub, err := s.Client().Submit(t.Context(), "print", nil, &lessor.SubmitOptions{MaxAttempts: 2})
