@@ -173,7 +173,7 @@ var layers = map[string]layer{
 		libs:    []string{"github.com/prometheus/client_golang"},
 		tests:   []string{"lessortest"},
 	},
-	"agent/openai": {imports: []string{"agent", "internal/pause"}},
+	"agent/openai": {imports: []string{"agent", "internal/pause"}, tests: []string{"lessortest", "worker"}},
 
 	// The wiring.
 	"node": {

@@ -2,8 +2,8 @@
 // many others offer. Answers are streamed, and every part that arrives is a beat: a model that produces output keeps
 // its lease, and one that hangs loses it.
 //
-// The adapter repeats a call when the provider asks for it (429), fails (5xx) or cuts an answer off. The key appears
-// in no error and no log.
+// The adapter repeats a call when the provider asks for it (429), fails (5xx) or cuts an answer off, and beats during
+// the pause before. The key appears in no error and no log.
 package openai
 
 import (
@@ -118,8 +118,22 @@ func (a *Adapter) Complete(ctx context.Context, q agent.Question) (agent.Reply, 
 		if !again || n >= a.cfg.Tries || ctx.Err() != nil {
 			return agent.Reply{}, err
 		}
-		if !pause.For(ctx, f.pauseAfter(n)) {
+		if !rest(ctx, f.pauseAfter(n), q.Beat) {
 			return agent.Reply{}, context.Cause(ctx)
 		}
 	}
+}
+
+// rest waits for d, and reports whether ctx is still alive. It beats while it waits: a pause that the provider asks for
+// may be longer than a lease.
+func rest(ctx context.Context, d time.Duration, beat func()) bool {
+	for ; d > beatEvery; d -= beatEvery {
+		if !pause.For(ctx, beatEvery) {
+			return false
+		}
+		if beat != nil {
+			beat()
+		}
+	}
+	return pause.For(ctx, d)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,7 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lessor/agent"
 	"lessor/agent/openai"
+	"lessor/lessortest"
+	"lessor/worker"
 )
 
 func withCause(t *testing.T, d time.Duration, cause error) (context.Context, context.CancelFunc) {
@@ -165,8 +169,8 @@ func TestPauseEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// TestProviderThatAsksToWaitCostsNoLease has a provider ask three times for a pause of two minutes. An extension of the
-// lease lasts for five.
+// TestProviderThatAsksToWaitCostsNoLease has a provider ask three times for a pause of two minutes. A job's lease lasts
+// for one minute unless its worker is told otherwise.
 func TestProviderThatAsksToWaitCostsNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
@@ -184,8 +188,42 @@ func TestProviderThatAsksToWaitCostsNoLease(t *testing.T) {
 		if _, err := a.Complete(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		if longest != 2*time.Minute {
-			t.Errorf("no beat for %s, want one at each answer", longest)
+		if longest > 10*time.Second {
+			t.Errorf("no beat for %s, want one every 10 s", longest)
+		}
+	})
+}
+
+// TestJobKeepsItsLeaseWhileTheProviderAsksToWait runs an agent in a handler of a worker, with the default ttl.
+func TestJobKeepsItsLeaseWhileTheProviderAsksToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lessortest.Start(t)
+		tries := 0
+		a := adapter(t, func(w http.ResponseWriter, _ *http.Request) {
+			if tries++; tries == 1 {
+				w.Header().Set("Retry-After", "90")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			stream(w, hello, lo, stop, "[DONE]")
+		}, openai.Config{})
+		tools, err := agent.NewExecutor(agent.ExecutorConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := worker.New(worker.Config{Client: s.Client(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		worker.Handle(w, "ask", func(ctx context.Context, job *worker.Job[struct{}]) (any, error) {
+			in := &agent.Inner{Adapter: a, Executor: tools}
+			r, err := in.Run(ctx, question.Turns, agent.Vitals{Heartbeat: job.Heartbeat()})
+			return r.Text, err
+		})
+		defer s.Run(w)()
+		j := s.WaitForEnd(s.Submit("ask", struct{}{}))
+		if j.State != "completed" || j.Attempt != 1 || string(j.Result) != `"Hello"` {
+			t.Errorf("the job is %s after attempt %d with %s, want completed after 1", j.State, j.Attempt, j.Result)
 		}
 	})
 }

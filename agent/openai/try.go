@@ -28,6 +28,9 @@ const (
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
 	maxAsked   = 2 * time.Minute
+	// beatEvery is the time between two beats in a pause: half of the 20 s after which the worker of a job with the
+	// default ttl sends its next heartbeat, so that no heartbeat finds the job silent.
+	beatEvery = 10 * time.Second
 )
 
 // failure is the error of a try that may be repeated.
@@ -84,7 +87,7 @@ func (a *Adapter) try(ctx context.Context, body []byte, beat func()) (agent.Repl
 }
 
 // send sends the question and returns an answer of status 200. It calls arrived at the head of any answer: a provider
-// that refuses is alive, and the pauses between the tries together may be longer than a lease.
+// that refuses is alive.
 func (a *Adapter) send(ctx context.Context, body []byte, arrived func()) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
