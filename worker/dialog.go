@@ -85,19 +85,24 @@ func (b *inbox) add(ms []lessor.Message) {
 	poke(b.arrived)
 }
 
-// next takes the next message. If there is none, it returns the number of the last seen message if the server does not
-// know it yet, else 0.
-func (b *inbox) next() (m lessor.Message, ok bool, unconfirmed int64) {
+// next takes the next message, if there is one.
+func (b *inbox) next() (m lessor.Message, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queue) > 0 {
+	if ok = len(b.queue) > 0; ok {
 		m, b.queue = b.queue[0], b.queue[1:]
-		return m, true, 0
 	}
+	return m, ok
+}
+
+// unconfirmed returns the number of the last seen message if the server does not know it yet, else 0.
+func (b *inbox) unconfirmed() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.seen > b.confirmed {
-		unconfirmed = b.seen
+		return b.seen
 	}
-	return m, false, unconfirmed
+	return 0
 }
 
 // await waits for messages, or until ctx is done.
@@ -135,27 +140,42 @@ func (j *Job[T]) Messages(ctx context.Context) iter.Seq[lessor.Message] {
 			return
 		}
 		b := &j.lease.inbox
+		defer j.worker.confirmLast(ctx, j.lease) // the next heartbeats bring what is left again
 		for ctx.Err() == nil {
-			m, ok, unconfirmed := b.next()
-			switch {
-			case ok:
+			if m, ok := b.next(); ok {
 				more := yield(m)
 				b.mu.Lock()
 				b.seen = m.Seq
 				b.mu.Unlock()
 				if !more {
-					_ = j.worker.confirm(ctx, j.lease, m.Seq) // the next heartbeats bring what is left again
 					return
 				}
-			case unconfirmed > 0:
-				if j.worker.confirm(ctx, j.lease, unconfirmed) != nil {
-					return // the lease is lost, or ctx is done
-				}
-			default:
+			} else if seen := b.unconfirmed(); seen == 0 {
 				b.await(ctx)
+			} else if j.worker.confirm(ctx, j.lease, seen) != nil {
+				return // the lease is lost, or ctx is done
 			}
 		}
 	}
+}
+
+// confirmTime is how long a loop over messages that ends with its context may take to confirm the last one. It is short
+// because the handler must return within the kill grace.
+const confirmTime = 3 * time.Second
+
+// confirmLast confirms what a loop over messages has seen when the loop ends, also after ctx is done, unless the lease
+// is lost.
+func (w *Worker) confirmLast(ctx context.Context, l *lease) {
+	seen := l.inbox.unconfirmed()
+	switch {
+	case seen == 0 || errors.Is(context.Cause(l.ctx), ErrLeaseLost):
+		return
+	case ctx.Err() == nil && w.confirm(ctx, l, seen) == nil:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(confirmTime, w.cfg.KillGrace/2))
+	defer cancel()
+	_ = w.confirm(ctx, l, seen) // if it fails, the message comes again
 }
 
 // confirm tells the server which messages were seen. The answer may have more.

@@ -114,6 +114,55 @@ func TestMessageComesBeforeTheNextHeartbeat(t *testing.T) {
 	})
 }
 
+// TestMessageWhoseBodyOutlivesTheContextIsSeen ends the context of a loop while its body works on a message. A lease
+// that is lost must not be extended by a confirmation: its message comes again.
+func TestMessageWhoseBodyOutlivesTheContextIsSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		within              time.Duration
+		drain, leave, quiet bool
+		want                int64
+	}{
+		"the worker drains":                 {within: time.Hour, drain: true, want: 1},
+		"the worker drains and body breaks": {within: time.Hour, drain: true, leave: true, want: 1},
+		"the time of the loop is over":      {within: 10 * time.Second, want: 1},
+		"the lease is lost":                 {within: time.Hour, quiet: true, want: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withServer(t, func(t *testing.T, s testServer) {
+				seen := make(chan int64, 10) // one for each attempt
+				w := s.worker(worker.Config{})
+				worker.Handle(w, "listen", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+					ctx, cancel := context.WithTimeout(ctx, c.within)
+					defer cancel()
+					for range job.Messages(ctx) {
+						if !c.quiet {
+							_ = beatUntil(ctx, job.Beat, time.Second)
+						}
+						<-ctx.Done()
+						if c.leave {
+							break
+						}
+					}
+					seen <- s.Job(job.ID).MessagesSeen
+					return nil, nil
+				})
+				id := s.Submit("listen", order{})
+				stop := s.Run(w)
+				s.WaitForLease(id)
+				s.Message(id, "hello")
+				s.Advance(5 * time.Second)
+				if !c.drain {
+					s.Advance(2 * time.Minute)
+				}
+				stop()
+				if got := <-seen; got != c.want {
+					t.Errorf("message %d is the last that the server knows to be seen, want %d", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestMessagesSurviveTheirWorkers sends thousands of messages to one job while its workers are killed. The workers
 // remember the number of the last message, as in a checkpoint: a message may come twice, with the same number.
 func TestMessagesSurviveTheirWorkers(t *testing.T) {
