@@ -68,6 +68,13 @@ func (s *Sender) attempt(ctx context.Context, d *delivery) result {
 	}
 }
 
+// deliveryID returns the value of the header by which the receiver recognizes a repetition: the id of the alert and a
+// hash of the body, because one alert is sent several times and says something else each time.
+func deliveryID(alert string, body []byte) string {
+	hash := sha256.Sum256(body)
+	return alert + "-" + hex.EncodeToString(hash[:8])
+}
+
 // Signature returns the value of the header with which the receiver checks the sender of a body.
 func Signature(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))

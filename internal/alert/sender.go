@@ -6,6 +6,10 @@
 //	            └── 5xx, 429, no connection, while RetryFor lasts
 //	                             └── anything else, or no time left ──► dropped and reported
 //
+// An alert is sent when it is raised, restated and cleared. What it says now replaces what it said before, if that
+// still waits or is being tried, so an older text never follows a newer one (TestClearedAlertIsNotRaisedAgain). This
+// holds for one server: another server on the same store may still try the older text.
+//
 // A webhook could be used to reach the server's own network. So the sender uses https only, follows no redirects, uses
 // no proxy from the environment, and connects only to public addresses. It checks the address that it dials, when it
 // dials it, so that a host name which changes its address cannot evade the check. Hosts that are allowed by name are
@@ -57,8 +61,9 @@ type Sender struct {
 	waiting []*delivery // oldest first, including the one that is being tried
 }
 
-// A delivery is one alert that is not delivered yet.
+// A delivery is what one alert says, and is not delivered yet.
 type delivery struct {
+	alert string
 	id    string
 	body  []byte
 	tries int
@@ -87,18 +92,24 @@ func New(c Config) (*Sender, error) {
 	return &Sender{config: c, client: newClient(allowed), ready: make(chan struct{}, 1)}, nil
 }
 
-// Send queues an alert. The receiver recognizes repetitions by the id. Send does not wait; if the queue is full, it
-// drops the alert.
+// Send queues what an alert says, in place of what it said before. Send does not wait; if the queue is full, it drops
+// the alert.
 func (s *Sender) Send(id string, body []byte) {
 	if len(body) > maxBody {
 		s.config.Dropped(id, ErrTooLong)
 		return
 	}
 	now := time.Now()
+	d := &delivery{
+		alert: id, id: deliveryID(id, body), body: slices.Clone(body), due: now, until: now.Add(s.config.RetryFor),
+	}
 	s.mu.Lock()
-	full := len(s.waiting) >= s.config.Waiting
-	if !full {
-		d := &delivery{id: id, body: slices.Clone(body), due: now, until: now.Add(s.config.RetryFor)}
+	old := slices.IndexFunc(s.waiting, func(w *delivery) bool { return w.alert == id })
+	full := old < 0 && len(s.waiting) >= s.config.Waiting
+	switch {
+	case old >= 0:
+		s.waiting[old] = d
+	case !full:
 		s.waiting = append(s.waiting, d)
 	}
 	s.mu.Unlock()
@@ -134,7 +145,7 @@ func (s *Sender) Run(ctx context.Context) {
 	s.waiting = nil
 	s.mu.Unlock()
 	for _, d := range left {
-		s.config.Dropped(d.id, ErrStopped)
+		s.config.Dropped(d.alert, ErrStopped)
 	}
 }
 
@@ -157,7 +168,7 @@ func (s *Sender) next(now time.Time) (d *delivery, in time.Duration) {
 	return d, 0
 }
 
-// settle removes a delivery after an attempt, or plans its next attempt.
+// settle removes a delivery after an attempt, or plans its next attempt. One that was replaced meanwhile is over.
 func (s *Sender) settle(ctx context.Context, d *delivery, r result) {
 	if ctx.Err() != nil && r.err != nil {
 		return // Run drops it
@@ -170,9 +181,12 @@ func (s *Sender) settle(ctx context.Context, d *delivery, r result) {
 		}
 	}
 	s.mu.Lock()
-	s.waiting = slices.DeleteFunc(s.waiting, func(w *delivery) bool { return w == d })
+	i := slices.Index(s.waiting, d)
+	if i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
 	s.mu.Unlock()
-	if r.err != nil {
-		s.config.Dropped(d.id, r.err)
+	if r.err != nil && i >= 0 {
+		s.config.Dropped(d.alert, r.err)
 	}
 }

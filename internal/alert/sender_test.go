@@ -134,7 +134,9 @@ func TestAlertIsPostedAndSigned(t *testing.T) {
 		if got := header.Get("X-Lessor-Signature"); got != want {
 			t.Errorf("signature %s, want %s", got, want)
 		}
-		if header.Get("X-Lessor-Delivery") != "alert-1" || header.Get("Content-Type") != "application/json" {
+		// echo -n '{"kind":"stale"}' | sha256sum
+		if header.Get("X-Lessor-Delivery") != "alert-1-004df8a08ab8fbc9" ||
+			header.Get("Content-Type") != "application/json" {
 			t.Errorf("headers %v", header)
 		}
 		time.Sleep(2 * time.Hour)
@@ -271,6 +273,106 @@ func TestOneThatFailsDoesNotHoldTheOthers(t *testing.T) {
 		synctest.Wait()
 		if len(h.seen()) != 2 || h.seen()[1].body != "good" || len(d.ids) != 0 {
 			t.Errorf("the hook saw %v, dropped %v", h.seen(), d.ids)
+		}
+	})
+}
+
+// TestClearedAlertIsNotRaisedAgain clears an alert while its raise waits for another attempt, and while it is tried.
+func TestClearedAlertIsNotRaisedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after time.Duration // from the raise to the clear
+	}{
+		{"while the raise waits", 30 * time.Second},
+		{"while the raise is tried", time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &hook{answer: func(n int) (int, http.Header) {
+				if n > 1 {
+					return http.StatusOK, nil
+				}
+				time.Sleep(5 * time.Second)
+				return http.StatusInternalServerError, http.Header{"Retry-After": {"120"}}
+			}}
+			inBubble(t, h, Config{}, func(s *Sender, d *drops) {
+				s.Send("a", []byte("raised"))
+				time.Sleep(tt.after)
+				s.Send("a", []byte("cleared"))
+				time.Sleep(2 * time.Hour)
+				var bodies []string
+				for _, c := range h.seen() {
+					bodies = append(bodies, c.body)
+				}
+				if !slices.Equal(bodies, []string{"raised", "cleared"}) || len(d.ids) != 0 {
+					t.Errorf("the hook saw %v, dropped %v", bodies, d.ids)
+				}
+			})
+		})
+	}
+}
+
+// TestReplacedAlertIsNotDropped has the hook refuse a raise for good after the alert was cleared.
+func TestReplacedAlertIsNotDropped(t *testing.T) {
+	h := &hook{answer: func(n int) (int, http.Header) {
+		if n > 1 {
+			return http.StatusOK, nil
+		}
+		time.Sleep(5 * time.Second)
+		return http.StatusBadRequest, nil
+	}}
+	inBubble(t, h, Config{}, func(s *Sender, d *drops) {
+		s.Send("a", []byte("raised"))
+		time.Sleep(time.Second)
+		s.Send("a", []byte("cleared"))
+		time.Sleep(time.Minute)
+		if len(h.seen()) != 2 || len(d.ids) != 0 {
+			t.Errorf("%d calls, dropped %v: %v", len(h.seen()), d.ids, d.err)
+		}
+	})
+}
+
+func TestWhatAnAlertSaysHasItsOwnDeliveryID(t *testing.T) {
+	h := &hook{answer: func(n int) (int, http.Header) {
+		if n == 1 {
+			return http.StatusInternalServerError, nil
+		}
+		return http.StatusOK, nil
+	}}
+	inBubble(t, h, Config{}, func(s *Sender, _ *drops) {
+		for _, says := range []string{"raised", "restated", "restated again", "cleared"} {
+			s.Send("a", []byte(says))
+			time.Sleep(time.Minute)
+		}
+		bodies := map[string]string{}
+		for _, c := range h.seen() {
+			id := c.header.Get("X-Lessor-Delivery")
+			if before, again := bodies[id]; again && before != c.body {
+				t.Errorf("%q and %q have the same id %q", before, c.body, id)
+			}
+			bodies[id] = c.body
+		}
+		if len(h.seen()) != 5 || len(bodies) != 4 {
+			t.Errorf("%d calls have %d ids, want 5 with 4: %v", len(h.seen()), len(bodies), bodies)
+		}
+	})
+}
+
+func TestFullQueueTakesTheClearOfAnAlertThatWaits(t *testing.T) {
+	h := &hook{answer: func(n int) (int, http.Header) {
+		if n <= 2 {
+			return http.StatusInternalServerError, nil
+		}
+		return http.StatusOK, nil
+	}}
+	inBubble(t, h, Config{Waiting: 2}, func(s *Sender, d *drops) {
+		for _, id := range []string{"a", "b"} {
+			s.Send(id, []byte("raised"))
+		}
+		synctest.Wait()
+		s.Send("a", []byte("cleared"))
+		time.Sleep(time.Minute)
+		if got := h.seen(); len(got) != 4 || got[2].body != "cleared" || len(d.ids) != 0 {
+			t.Errorf("the hook saw %v, dropped %v", got, d.ids)
 		}
 	})
 }
