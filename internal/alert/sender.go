@@ -59,6 +59,7 @@ type Sender struct {
 
 	mu      sync.Mutex
 	waiting []*delivery // oldest first, including the one that is being tried
+	stopped bool        // Run has ended
 }
 
 // A delivery is what one alert says, and is not delivered yet.
@@ -92,8 +93,8 @@ func New(c Config) (*Sender, error) {
 	return &Sender{config: c, client: newClient(allowed), ready: make(chan struct{}, 1)}, nil
 }
 
-// Send queues what an alert says, in place of what it said before. Send does not wait; if the queue is full, it drops
-// the alert.
+// Send queues what an alert says, in place of what it said before. Send does not wait; if the queue is full or Run has
+// ended, it drops the alert.
 func (s *Sender) Send(id string, body []byte) {
 	if len(body) > maxBody {
 		s.config.Dropped(id, ErrTooLong)
@@ -103,18 +104,8 @@ func (s *Sender) Send(id string, body []byte) {
 	d := &delivery{
 		alert: id, id: deliveryID(id, body), body: slices.Clone(body), due: now, until: now.Add(s.config.RetryFor),
 	}
-	s.mu.Lock()
-	old := slices.IndexFunc(s.waiting, func(w *delivery) bool { return w.alert == id })
-	full := old < 0 && len(s.waiting) >= s.config.Waiting
-	switch {
-	case old >= 0:
-		s.waiting[old] = d
-	case !full:
-		s.waiting = append(s.waiting, d)
-	}
-	s.mu.Unlock()
-	if full {
-		s.config.Dropped(id, ErrFull)
+	if err := s.queue(d); err != nil {
+		s.config.Dropped(id, err)
 		return
 	}
 	select {
@@ -123,7 +114,26 @@ func (s *Sender) Send(id string, body []byte) {
 	}
 }
 
-// Run delivers until ctx is done, and then drops the alerts that still wait.
+// queue adds a delivery, in place of another of its alert, or returns the reason why it cannot.
+func (s *Sender) queue(d *delivery) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := slices.IndexFunc(s.waiting, func(w *delivery) bool { return w.alert == d.alert })
+	switch {
+	case s.stopped:
+		return ErrStopped
+	case old >= 0:
+		s.waiting[old] = d
+	case len(s.waiting) >= s.config.Waiting:
+		return ErrFull
+	default:
+		s.waiting = append(s.waiting, d)
+	}
+	return nil
+}
+
+// Run delivers until ctx is done, and then drops the alerts that still wait, and those that are sent later: the last
+// commits of a server that stops may raise alerts.
 func (s *Sender) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -142,7 +152,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 	s.mu.Lock()
 	left := s.waiting
-	s.waiting = nil
+	s.waiting, s.stopped = nil, true
 	s.mu.Unlock()
 	for _, d := range left {
 		s.config.Dropped(d.alert, ErrStopped)

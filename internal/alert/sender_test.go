@@ -417,3 +417,18 @@ func TestStopDropsWhatWaits(t *testing.T) {
 		t.Errorf("dropped %v: %v", left.ids, left.err)
 	}
 }
+
+func TestAlertAfterTheStopIsDropped(t *testing.T) {
+	d := &drops{}
+	s, err := New(Config{Webhook: "https://hook.test/in", Dropped: d.add})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	s.Run(ctx)
+	s.Send("late", []byte("{}"))
+	if len(d.ids) != 1 || d.ids[0] != "late" || !errors.Is(d.err, ErrStopped) {
+		t.Errorf("dropped %v: %v; want the alert that was sent after Run had ended", d.ids, d.err)
+	}
+}
