@@ -70,8 +70,8 @@ type Monitor struct {
 
 	scanAt   time.Time // of the next scan
 	leasesAt time.Time // of the next check of the leases; zero = only with a scan
+	retryAt  time.Time // of a check that failed, whatever callers ask for before; zero = the last one succeeded
 	rounds   int       // the number of checks
-	failed   bool      // the last check failed
 
 	mu       sync.Mutex // guards what follows: Run writes under it, others read under it
 	subjects map[string]*subject
@@ -124,13 +124,16 @@ func (m *Monitor) Run(ctx context.Context) {
 			a.done <- m.try(ctx, a.do)
 		case <-timer.C:
 			err := m.try(ctx, m.step)
-			if err != nil && ctx.Err() == nil && !m.failed {
+			if err != nil && ctx.Err() == nil && m.retryAt.IsZero() {
 				m.log.Warn("the workspace could not be checked, trying again", "workspace", m.workspace.Path(), "error",
 					err)
 			}
-			m.failed = err != nil
+			m.retryAt = time.Time{}
+			if err != nil {
+				m.retryAt = time.Now().Add(retryAfter)
+			}
 		}
-		timer.Reset(time.Until(m.next(time.Now())))
+		timer.Reset(time.Until(m.next()))
 	}
 }
 
@@ -140,9 +143,9 @@ func (m *Monitor) try(ctx context.Context, do func(context.Context) error) error
 }
 
 // next returns when the next check is due.
-func (m *Monitor) next(now time.Time) time.Time {
-	if m.failed {
-		return now.Add(retryAfter)
+func (m *Monitor) next() time.Time {
+	if !m.retryAt.IsZero() {
+		return m.retryAt
 	}
 	next := m.scanAt
 	if !m.leasesAt.IsZero() {
