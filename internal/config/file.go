@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,6 +45,10 @@ func readFile(path string) ([]setting, error) {
 	return parseFile(path, data)
 }
 
+// quoted are the parts of the file that the parser quotes in its errors, which may be secrets. The parser also quotes
+// the brackets and commas that it expects.
+var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"|'(\\[^']+|[^]['{},\t])'`)
+
 // parseFile reads a mapping of the table's keys and nothing else. It refuses unknown keys, duplicates, anchors,
 // aliases, merges, tags and second documents, because each would surprise the people who read the file.
 func parseFile(path string, data []byte) ([]setting, error) {
@@ -55,7 +60,7 @@ func parseFile(path string, data []byte) ([]setting, error) {
 	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+		return nil, fmt.Errorf("%s: %s", path, quoted.ReplaceAllString(yaml.FormatError(err, false, false), "…"))
 	}
 	if len(file.Docs) > 1 {
 		return nil, fmt.Errorf("%s: has %d documents, one is allowed", path, len(file.Docs))
@@ -113,6 +118,10 @@ func (r *fileReader) entry(section string, n *ast.MappingValueNode) {
 	}
 	if slices.ContainsFunc(keys, func(k Key) bool { return strings.HasPrefix(k.Name, name+".") }) {
 		r.mapping(name+".", n.Value)
+		return
+	}
+	if n.Start == word.Token { // it may be the end of a secret that contains a comma
+		r.refuse(n, "%s has an entry without a colon: a value with a comma needs quotes", orWhole(section))
 		return
 	}
 	r.refuse(n.Key, "unknown key %s: allowed are %s", name, strings.Join(wordsIn(section), ", "))

@@ -208,6 +208,47 @@ func TestErrorsShowNoSecret(t *testing.T) {
 	}
 }
 
+func TestErrorsAboutTheFileShowNoSecret(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"admin_token: \"hunter2\n", "[1:14] could not find end character"},
+		{"admin_token: 'hunter2\n", "[1:14] could not find end character"},
+		{"admin_token: 'it's hunter2'\n", "[1:18] value is not allowed"},
+		{"admin_token: \"hunter2\" hunter2\n", "[1:24] value is not allowed"},
+		{"admin_token: \"hun\n---\nhunter2\"\n", "[2:1] found unexpected document separator"},
+		{"admin_token: \"hunter2\\qx\"\n", "[1:23] found unknown escape character …"},
+		{"admin_token: \"\\uD800hunter2\"\n", "[1:15] found unexpected character"},
+		{"admin_token: @hunter2\n", "[1:14] … is a reserved character"},
+		{"admin_token: ]hunter2\n", "[1:14] could not find '[' character corresponding to ']'"},
+		{"admin_token: [hunter2\n", "[1:14] sequence end token ']' not found"},
+		{"admin_token: {hunter2\n", "[1:15] could not find flow map content"},
+		{"admin_token: |hunter2\n", "[1:14] invalid header option: …"},
+		{"admin_token: >\"hunter2\n", "[1:14] invalid header option: …"},
+		{"admin_token: &hunter2\n", "[1:14] undefined anchor value"},
+		{"admin_token: %hunter2\n", "[1:14] unexpected directive value"},
+		{"admin_token: !hunter2{ x\n", "[1:22] found invalid tag character '{'"},
+		{"%YAML hunter2\n---\nlisten: a:1\n", "[1:7] unknown YAML version …"},
+		{"admin_token: hunter2\n  lease: 1\n bad: x\n", "[1:14] mapping value is not allowed"},
+		{"admin_token: hunter2: x\n", "[1:14] mapping value is not allowed"},
+		{"store: postgres://u:hunter2@h/db: x\n", "[1:8] mapping value is not allowed"},
+		{"admin_token: |\n hunter2\nhunter2\n", "[3:1] non-map value is specified"},
+		{"admin_token: hunter2\n\tlisten: x\n", "[2:1] found character '\t'"},
+		{"admin_token: hunter2\nadmin_token: hunter2\n", "[2:1] mapping key … already defined at [1:1]"},
+		{"admin_token:\n  hunter2: x\n  hunter2: y\n", "[3:3] mapping key … already defined at [2:3]"},
+		{"alerts: {webhook_secret: a,hunter2}\n", "line 1: alerts has an entry without a colon"},
+		{"admin_token: {a: hunter2}\n", "line 1: admin_token is not a plain value"},
+		{"admin_token: [hunter2, {}]\n", "line 1: admin_token is not a plain value"},
+		{"admin_token: !!int hunter2\n", "line 1: admin_token is not a plain value"},
+		{"admin_token: *hunter2\n", "line 1: admin_token is not a plain value"},
+		{"admin_token: [a, hunter2]\nstore: u:hunter2@h\n", `store: "*****" (file`},
+		{"admin_token:hunter2\n", "line 1: the file is not a section"},
+	} {
+		_, err := Load(Sources{File: file(t, tt.text)})
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: err = %v, want %q in it and no hunter2", tt.text, err, tt.want)
+		}
+	}
+}
+
 func TestTooManyLinesAreRefusedAtOnce(t *testing.T) {
 	start := time.Now()
 	_, err := parseFile("f.yaml", []byte(strings.Repeat("a: b\n", 200_000)))
