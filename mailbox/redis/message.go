@@ -71,7 +71,7 @@ func (m *message) Deliveries() int { return m.deliveries }
 
 // use runs a script that changes the message unless the delivery is over.
 func (m *message) use(ctx context.Context, s *redis.Script, args ...any) error {
-	answer, err := m.box.run(ctx, s, append([]any{m.id, m.receipt}, args...)...)
+	answer, err := m.box.run(ctx, s, m.box.keys(), append([]any{m.id, m.receipt}, args...)...)
 	if err != nil {
 		return err
 	}

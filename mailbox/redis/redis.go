@@ -55,18 +55,18 @@ func New(cfg Config) (*Mailbox, error) {
 	return &Mailbox{cfg: cfg, ended: make(chan struct{})}, nil
 }
 
-// keys returns the keys of a mailbox in the order in which the scripts use them.
-func keys(name string) []string {
-	all := []string{"due", "last", "dead", "body", "count", "reply", "held"}
+// keys returns the keys of the mailbox in the order in which the scripts use them, then those of one call.
+func (b *Mailbox) keys(call ...string) []string {
+	all := append([]string{"due", "last", "dead", "body", "count", "reply", "held", "sent"}, call...)
 	for i, k := range all {
-		all[i] = "lessor:{" + name + "}:" + k
+		all[i] = "lessor:{" + b.cfg.Name + "}:" + k
 	}
 	return all
 }
 
-// run runs a script on the mailbox.
-func (b *Mailbox) run(ctx context.Context, s *redis.Script, args ...any) (any, error) {
-	answer, err := s.Run(ctx, b.cfg.Client, keys(b.cfg.Name), args...).Result()
+// run runs a script on keys. The client repeats it with the same arguments if the answer is lost.
+func (b *Mailbox) run(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
+	answer, err := s.Run(ctx, b.cfg.Client, keys, args...).Result()
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -106,7 +106,7 @@ func (b *Mailbox) Send(ctx context.Context, body []byte, replyTo worker.Mailbox)
 
 func (b *Mailbox) put(ctx context.Context, body []byte, replyTo string) (id string, err error) {
 	id = rand.Text()
-	answer, err := b.run(ctx, sendScript, id, body, replyTo, b.cfg.MaxLength)
+	answer, err := b.run(ctx, sendScript, b.keys(), id, body, replyTo, b.cfg.MaxLength)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,8 @@ func (b *Mailbox) take(ctx context.Context, maxMessages int, visibility time.Dur
 	}
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTimeout)
 	defer cancel()
-	answer, err := b.run(call, receiveScript, maxMessages, visibility.Microseconds(), rand.Text())
+	id := rand.Text()
+	answer, err := b.run(call, receiveScript, b.keys("given:"+id), maxMessages, visibility.Microseconds(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLett
 	if limit <= 0 {
 		return nil, nil
 	}
-	answer, err := b.run(ctx, deadScript, limit)
+	answer, err := b.run(ctx, deadScript, b.keys(), limit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
--- Begins every script: names for the keys, the server's time in microseconds, and what several scripts do. `most` stands
--- before it. A number of microseconds stays exact in a script until the year 2255.
-local due, last, dead, body, count, reply, held = unpack(KEYS)
+-- Begins every script: names for the keys, the server's time in microseconds, and what several scripts do. `most`
+-- stands before it. A number of microseconds stays exact in a script until the year 2255.
+local due, last, dead, body, count, reply, held, sent, given = unpack(KEYS)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
