@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -155,7 +156,7 @@ func (c *call) turn(t *lessor.Turn) error {
 	defer release()
 	a, err := c.api.scheduler.Turn(ctx, c.caller, *t)
 	if err != nil {
-		return turnErr(t, err, heldErr(ctx, err))
+		return turnErr(ctx, t, err)
 	}
 	answer := turned{Complete: c.completed(a.Complete, t.Complete), Heartbeat: c.beatResults(a.Heartbeat)}
 	if t.Request != nil {
@@ -165,9 +166,11 @@ func (c *call) turn(t *lessor.Turn) error {
 }
 
 // turnErr returns the refusal of a turn that ended with err. What ends a request that waits undoes no other part.
-func turnErr(t *lessor.Turn, err, refusal error) error {
+func turnErr(ctx context.Context, t *lessor.Turn, err error) error {
+	refusal := heldErr(ctx, err)
 	e, ok := errors.AsType[*lessor.Error](refusal)
-	if refusal == err || !ok || e.Code != lessor.CodeUnavailable || len(t.Complete)+len(t.Heartbeat) == 0 {
+	if !ok || e.Code != lessor.CodeUnavailable || !errors.Is(err, context.Canceled) ||
+		len(t.Complete)+len(t.Heartbeat) == 0 {
 		return refusal
 	}
 	unknown := *e
