@@ -230,7 +230,7 @@ func TestErrorsAboutTheFileShowNoSecret(t *testing.T) {
 		{"admin_token: hunter2\n  lease: 1\n bad: x\n", "[1:14] mapping value is not allowed"},
 		{"admin_token: hunter2: x\n", "[1:14] mapping value is not allowed"},
 		{"store: postgres://u:hunter2@h/db: x\n", "[1:8] mapping value is not allowed"},
-		{"admin_token: |\n hunter2\nhunter2\n", "[3:1] non-map value is specified"},
+		{"admin_token: |\n x\nhunter2\n", "[3:1] non-map value is specified"},
 		{"admin_token: hunter2\n\tlisten: x\n", "[2:1] found character '\t'"},
 		{"admin_token: hunter2\nadmin_token: hunter2\n", "[2:1] mapping key … already defined at [1:1]"},
 		{"admin_token:\n  hunter2: x\n  hunter2: y\n", "[3:3] mapping key … already defined at [2:3]"},
