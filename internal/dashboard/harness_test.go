@@ -134,7 +134,8 @@ func (s *server) boot(addr string, edit ...func(*httpapi.Config)) {
 // issue makes a token.
 func (s *server) issue(role, tenant string) string {
 	s.t.Helper()
-	ask := token.Ask{Role: &role, Name: &role}
+	name := "the " + role
+	ask := token.Ask{Role: &role, Name: &name}
 	if tenant != "" {
 		ask.TenantID = &tenant
 	}
